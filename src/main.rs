@@ -1,0 +1,3 @@
+//! The `sideindex` binary.
+
+fn main() {}

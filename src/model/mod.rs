@@ -1,0 +1,12 @@
+//! What flows: cells, atomic row mutations, change events and positions.
+
+mod cell;
+mod event;
+mod mutation;
+mod position;
+pub mod wire;
+
+pub use cell::{Cell, CellKind, Timestamp};
+pub use event::ChangeEvent;
+pub use mutation::{Row, RowMutation};
+pub use position::Position;

@@ -1,0 +1,41 @@
+//! What is written to and read from one row.
+
+use super::{Cell, Timestamp};
+use bytes::Bytes;
+
+/// Cells written to one row atomically: a reader sees all of them or none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowMutation {
+    /// The row key.
+    pub row: Bytes,
+    /// Puts and markers, each with its own timestamp.
+    pub cells: Vec<Cell>,
+}
+
+impl RowMutation {
+    /// A mutation of `row`.
+    pub fn new(row: impl Into<Bytes>, cells: Vec<Cell>) -> Self {
+        Self { row: row.into(), cells }
+    }
+}
+
+/// What a read found in one row: cells in HBase's order (family, qualifier, newest first).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The row key.
+    pub key: Bytes,
+    /// The cells; none when the row does not exist.
+    pub cells: Vec<Cell>,
+}
+
+impl Row {
+    /// The newest cell of a column, if the row has one.
+    pub fn newest(&self, family: &[u8], qualifier: &[u8]) -> Option<&Cell> {
+        self.cells.iter().find(|c| c.family == family && c.qualifier == qualifier)
+    }
+
+    /// The largest timestamp in the row.
+    pub fn newest_timestamp(&self) -> Option<Timestamp> {
+        self.cells.iter().map(|c| c.timestamp).max()
+    }
+}

@@ -1,0 +1,352 @@
+//! Schemas at rest: the table `sx_meta`.
+//!
+//! | row | qualifier | value |
+//! |---|---|---|
+//! | `table/<name>` | `families` | JSON list of family names |
+//! | `dictionary/<table>` | `a:<attribute>`, `d:<definition>#<generation>` | code(2) |
+//! | `attribute/<table>` | attribute name | JSON [`Attribute`] |
+//! | `definition/<table>` | definition name | JSON [`Definition`] |
+//! | `position/<table>` | source partition | JSON position, its number as the timestamp |
+//!
+//! Table names hold no `/`, so no row is a prefix of another table's.
+
+use super::{
+    Attribute, AttributeType, BaseEncoding, Code, Definition, DefinitionSpec, Lifecycle, TableSchema, check_name,
+};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Cell, Row, RowMutation, Timestamp};
+use crate::store::{Durability, ReadSpec, Scan, Store, TableDescriptor};
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Name of the table that holds schemas, positions and recheck lists.
+pub const META_TABLE: &str = "sx_meta";
+/// Family of `sx_meta`.
+pub const META_FAMILY: &str = "m";
+/// Name of the table that holds what could not be indexed.
+pub const QUARANTINE_TABLE: &str = "sx_quarantine";
+/// Family of `sx_quarantine`.
+pub const QUARANTINE_FAMILY: &str = "q";
+/// What base tables must not start with.
+const RESERVED: &str = "sx_";
+
+/// Reads and changes schemas. Changes are serialised within a process; the embedded store has one process.
+#[derive(Clone)]
+pub struct Catalog {
+    store: Arc<dyn Store>,
+    changes: Arc<tokio::sync::Mutex<()>>,
+}
+
+fn meta_row(kind: &str, table: &str) -> Bytes {
+    format!("{kind}/{table}").into()
+}
+
+fn json<T: DeserializeOwned>(row: &Row, cell: &Cell) -> Result<T> {
+    serde_json::from_slice(&cell.value).map_err(|e| {
+        Error::corrupt(format!("{e}: damaged, or written by a newer sideindex")).with_source(e).within(format!(
+            "{META_TABLE} row {} column {}",
+            row.key.escape_ascii(),
+            cell.qualifier.escape_ascii()
+        ))
+    })
+}
+
+impl Catalog {
+    /// Opens the catalog of a store, creating its tables when they are not there.
+    pub async fn open(store: Arc<dyn Store>) -> Result<Self> {
+        let there = store.list_tables().await?;
+        for (table, family) in [(META_TABLE, META_FAMILY), (QUARANTINE_TABLE, QUARANTINE_FAMILY)] {
+            if !there.iter().any(|t| t == table) {
+                store.create_table(&TableDescriptor::new(table, &[family], 1)).await?;
+            }
+        }
+        Ok(Self { store, changes: Arc::default() })
+    }
+
+    /// The store the catalog is in.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Creates a base table with its index and state tables.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidInput`] for names that cannot be.
+    pub async fn create_table(&self, name: &str, families: &[String], max_versions: u32) -> Result<TableSchema> {
+        let _guard = self.changes.lock().await;
+        check_name("a table", name)?;
+        if name.starts_with(RESERVED) {
+            return Err(Error::invalid(format!(
+                "{name:?} cannot name a table: {RESERVED}… is for sideindex's own tables"
+            )));
+        }
+        if families.is_empty() {
+            return Err(Error::invalid("a table needs at least one column family"));
+        }
+        for family in families {
+            check_name("a column family", family)?;
+        }
+        let row = meta_row("table", name);
+        if self.meta(&row).await?.newest(META_FAMILY.as_bytes(), b"families").is_some() {
+            return Err(Error::new(ErrorKind::AlreadyExists, format!("table {name:?} exists already")));
+        }
+        let schema = TableSchema::new(name.to_owned(), families.to_vec(), Vec::new(), Vec::new());
+        let family_names: Vec<&str> = families.iter().map(String::as_str).collect();
+        let base = TableDescriptor::new(name, &family_names, max_versions).with_change_log();
+        let index = TableDescriptor::new(schema.index_table(), &["i"], 1);
+        let state = TableDescriptor::new(schema.state_table(), &["s"], 1);
+        let there = self.store.list_tables().await?;
+        for table in [base, index, state] {
+            // A crash may have left some of them.
+            if !there.contains(&table.name) {
+                self.store.create_table(&table).await?;
+            }
+        }
+        self.put_meta(&row, vec![("families".to_owned(), encode_json(&families)?)]).await?;
+        Ok(schema)
+    }
+
+    /// The names of the base tables, sorted.
+    pub async fn list_tables(&self) -> Result<Vec<String>> {
+        let mut scanner = self.store.scan(META_TABLE, Scan::prefix(b"table/")).await?;
+        let mut names = Vec::new();
+        loop {
+            let page = scanner.next_page().await?;
+            for row in page.rows {
+                names.push(String::from_utf8_lossy(&row.key["table/".len()..]).into_owned());
+            }
+            if page.done {
+                return Ok(names);
+            }
+        }
+    }
+
+    /// Reads a table's schema.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`]; [`ErrorKind::Unsupported`] for definitions of a format this binary doesn't know.
+    pub async fn table(&self, name: &str) -> Result<TableSchema> {
+        let keys = ["table", "attribute", "definition"].map(|kind| meta_row(kind, name));
+        let rows = self.store.get(META_TABLE, &keys, &ReadSpec::default()).await?;
+        let [table, attributes, definitions] = rows.as_slice() else {
+            return Err(Error::new(ErrorKind::Internal, "expected one row per key of a get"));
+        };
+        let Some(families) = table.newest(META_FAMILY.as_bytes(), b"families") else {
+            let tables = self.list_tables().await?;
+            let hint = super::table::nearest(name, tables.iter().map(String::as_str));
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!("no table {name:?}{hint}; `table list` shows them, `table create` makes one"),
+            ));
+        };
+        let families = json(table, families)?;
+        let attributes = attributes.cells.iter().map(|c| json(attributes, c)).collect::<Result<_>>()?;
+        let definitions: Vec<Definition> =
+            definitions.cells.iter().map(|c| json(definitions, c)).collect::<Result<_>>()?;
+        if let Some(newer) = definitions.iter().find(|d| d.format > Definition::FORMAT) {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "definition {} of table {name} has format {}; this sideindex {} knows formats up to {}: use a newer one",
+                    newer.name,
+                    newer.format,
+                    env!("CARGO_PKG_VERSION"),
+                    Definition::FORMAT
+                ),
+            ));
+        }
+        Ok(TableSchema::new(name.to_owned(), families, attributes, definitions))
+    }
+
+    /// Records attributes of a table that were not known before, in its first family, and gives the schema with them.
+    /// Arrays are kept as JSON, scalars as UTF-8.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`] when an attribute is there with another type.
+    pub async fn declare(&self, table: &str, attributes: &[(String, AttributeType)]) -> Result<TableSchema> {
+        let _guard = self.changes.lock().await;
+        let schema = self.table(table).await?;
+        let mut fresh: Vec<(&String, AttributeType)> = Vec::new();
+        for (name, kind) in attributes {
+            check_name("an attribute", name)?;
+            if name == super::table::ROW_KEY {
+                return Err(Error::invalid(format!("{name:?} cannot name an attribute: it names the row key")));
+            }
+            let known = schema.attribute(name).map(|a| a.kind);
+            let known = known.or_else(|| fresh.iter().find(|(n, _)| *n == name).map(|(_, k)| *k));
+            match known {
+                Some(known) if known == *kind => {}
+                Some(known) => {
+                    return Err(Error::new(
+                        ErrorKind::AlreadyExists,
+                        format!("attribute {name} of table {table} is {known}, and cannot become {kind}"),
+                    ));
+                }
+                None => fresh.push((name, *kind)),
+            }
+        }
+        if fresh.is_empty() {
+            return Ok(schema);
+        }
+        let names: Vec<String> = fresh.iter().map(|(name, _)| format!("a:{name}")).collect();
+        let codes = self.codes(table, &names).await?;
+        let cells = fresh
+            .iter()
+            .zip(codes)
+            .map(|((name, kind), code)| {
+                let attribute = Attribute {
+                    name: (*name).clone(),
+                    code,
+                    kind: *kind,
+                    encoding: if kind.array { BaseEncoding::Json } else { BaseEncoding::Utf8 },
+                    family: schema.families[0].clone(),
+                    qualifier: (*name).clone(),
+                };
+                Ok(((*name).clone(), encode_json(&attribute)?))
+            })
+            .collect::<Result<_>>()?;
+        self.put_meta(&meta_row("attribute", table), cells).await?;
+        self.table(table).await
+    }
+
+    /// Records a new definition in state `building` with the given floor, and gives the schema with it. A definition that is
+    /// there already with the same terms is left as it is, so that a build can be taken up again.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for unknown attributes; [`ErrorKind::AlreadyExists`] when the definition differs.
+    pub async fn define(&self, table: &str, spec: &DefinitionSpec, floor: Timestamp) -> Result<TableSchema> {
+        let _guard = self.changes.lock().await;
+        check_name("a definition", &spec.name)?;
+        let schema = self.table(table).await?;
+        let terms: Vec<Code> =
+            spec.on.iter().map(|name| schema.require_attribute(name).map(|a| a.code)).collect::<Result<_>>()?;
+        if terms.is_empty() {
+            return Err(Error::invalid("a definition needs at least one attribute"));
+        }
+        if let Some((i, name)) = spec.on.iter().enumerate().find(|(i, name)| spec.on[..*i].contains(name)) {
+            return Err(Error::invalid(format!(
+                "attribute {name} stands twice in the definition, the second time at place {}",
+                i + 1
+            )));
+        }
+        let salts = spec.salts.unwrap_or(1);
+        if salts == 0 {
+            return Err(Error::invalid("the number of salts must be between 1 and 255, found 0"));
+        }
+        if let Some(there) = schema.definition(&spec.name) {
+            if there.terms == terms && there.ordered == spec.ordered && (spec.salts.is_none() || there.salts == salts) {
+                return Ok(schema);
+            }
+            return Err(Error::new(
+                ErrorKind::AlreadyExists,
+                format!(
+                    "definition {} exists already, on ({}){}",
+                    spec.name,
+                    schema.term_names(there).join(", "),
+                    if there.ordered { ", ordered" } else { "" }
+                ),
+            ));
+        }
+        let code = self.codes(table, &[format!("d:{}#1", spec.name)]).await?[0];
+        let definition = Definition {
+            format: Definition::FORMAT,
+            name: spec.name.clone(),
+            code,
+            terms,
+            ordered: spec.ordered,
+            salts,
+            floor,
+            generation: 1,
+            epoch: 1,
+            state: Lifecycle::Building,
+            degraded: false,
+        };
+        self.put_definition(table, &definition).await?;
+        self.table(table).await
+    }
+
+    /// Changes a definition's record and counts its epoch on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`].
+    pub async fn update(
+        &self,
+        table: &str,
+        definition: &str,
+        change: impl FnOnce(&mut Definition),
+    ) -> Result<Definition> {
+        let _guard = self.changes.lock().await;
+        let schema = self.table(table).await?;
+        let mut updated = schema.definition(definition).cloned().ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, format!("table {table} has no definition {definition:?}"))
+        })?;
+        let before = updated.clone();
+        change(&mut updated);
+        if updated != before {
+            updated.epoch += 1;
+            self.put_definition(table, &updated).await?;
+        }
+        Ok(updated)
+    }
+
+    async fn put_definition(&self, table: &str, definition: &Definition) -> Result<()> {
+        let cell = (definition.name.clone(), encode_json(definition)?);
+        self.put_meta(&meta_row("definition", table), vec![cell]).await
+    }
+
+    /// The codes of dictionary names, given out anew for those that have none. Codes are never given back.
+    async fn codes(&self, table: &str, names: &[String]) -> Result<Vec<Code>> {
+        let key = meta_row("dictionary", table);
+        let row = self.meta(&key).await?;
+        let mut known = BTreeMap::new();
+        for cell in &row.cells {
+            let code: [u8; 2] = cell.value.as_ref().try_into().map_err(|_| {
+                Error::corrupt(format!("expected a code of 2 bytes, found {}", cell.value.escape_ascii()))
+                    .within(format!("dictionary of {table}, name {}", cell.qualifier.escape_ascii()))
+            })?;
+            known.insert(String::from_utf8_lossy(&cell.qualifier).into_owned(), Code::from_be_bytes(code));
+        }
+        let mut last = known.values().copied().max().unwrap_or(0);
+        let mut fresh = Vec::new();
+        let mut codes = Vec::with_capacity(names.len());
+        for name in names {
+            let code = match known.get(name) {
+                Some(code) => *code,
+                None => {
+                    last = last.checked_add(1).ok_or_else(|| {
+                        Error::invalid(format!("the dictionary of table {table} is full: {} names", Code::MAX))
+                    })?;
+                    fresh.push((name.clone(), Bytes::copy_from_slice(&last.to_be_bytes())));
+                    last
+                }
+            };
+            codes.push(code);
+        }
+        self.put_meta(&key, fresh).await?;
+        Ok(codes)
+    }
+
+    async fn meta(&self, key: &Bytes) -> Result<Row> {
+        let mut rows = self.store.get(META_TABLE, std::slice::from_ref(key), &ReadSpec::default()).await?;
+        rows.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "expected one row per key of a get"))
+    }
+
+    async fn put_meta(&self, key: &Bytes, cells: Vec<(String, Bytes)>) -> Result<()> {
+        if cells.is_empty() {
+            return Ok(());
+        }
+        let newest = self.meta(key).await?.newest_timestamp().unwrap_or(0);
+        let at = crate::clock::now().max(newest + 1);
+        let cells = cells.into_iter().map(|(qualifier, value)| Cell::put(META_FAMILY, qualifier, at, value)).collect();
+        self.store.mutate(META_TABLE, vec![RowMutation::new(key.clone(), cells)], Durability::Durable).await
+    }
+}
+
+fn encode_json<T: Serialize + ?Sized>(value: &T) -> Result<Bytes> {
+    serde_json::to_vec(value)
+        .map(Bytes::from)
+        .map_err(|e| Error::new(ErrorKind::Internal, format!("a schema record does not encode: {e}")).with_source(e))
+}

@@ -1,0 +1,20 @@
+//! What the cells mean: values, attributes, definitions, and the keys made of them.
+
+mod attribute;
+mod catalog;
+mod definition;
+pub mod encoding;
+pub mod entry;
+pub mod state;
+mod table;
+pub mod term;
+mod value;
+
+pub use attribute::{Attribute, AttributeType, BaseEncoding, ScalarType};
+pub use catalog::Catalog;
+pub use definition::{Definition, DefinitionSpec, Lifecycle, NO_FLOOR};
+pub use table::{TableSchema, check_name};
+pub use value::{AttributeValue, Float, Value};
+
+/// Number of an attribute or a definition in its table's dictionary; 0 is reserved.
+pub type Code = u16;

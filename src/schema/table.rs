@@ -1,0 +1,146 @@
+//! Everything sideindex knows of one base table.
+
+use super::{Attribute, Code, Definition, Lifecycle};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::Timestamp;
+use std::collections::BTreeMap;
+
+/// The name queries use for the row key.
+pub const ROW_KEY: &str = "id";
+
+/// A base table: its families, attributes and definitions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableSchema {
+    /// The base table's name.
+    pub name: String,
+    /// Its column families; the first is where attributes live unless declared otherwise.
+    pub families: Vec<String>,
+    attributes: BTreeMap<String, Attribute>,
+    by_code: BTreeMap<Code, String>,
+    definitions: Vec<Definition>,
+}
+
+impl TableSchema {
+    /// Puts a schema together.
+    pub fn new(name: String, families: Vec<String>, attributes: Vec<Attribute>, definitions: Vec<Definition>) -> Self {
+        let by_code = attributes.iter().map(|a| (a.code, a.name.clone())).collect();
+        let attributes = attributes.into_iter().map(|a| (a.name.clone(), a)).collect();
+        Self { name, families, attributes, by_code, definitions }
+    }
+
+    /// Name of the index table.
+    pub fn index_table(&self) -> String {
+        format!("sx_{}_index", self.name)
+    }
+
+    /// Name of the state table.
+    pub fn state_table(&self) -> String {
+        format!("sx_{}_state", self.name)
+    }
+
+    /// All attributes, by name.
+    pub fn attributes(&self) -> impl Iterator<Item = &Attribute> {
+        self.attributes.values()
+    }
+
+    /// The attribute of this name.
+    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
+        self.attributes.get(name)
+    }
+
+    /// The attribute of this name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`], with the nearest known name.
+    pub fn require_attribute(&self, name: &str) -> Result<&Attribute> {
+        self.attribute(name).ok_or_else(|| {
+            let hint = nearest(name, self.attributes.keys().map(String::as_str).chain([ROW_KEY]));
+            Error::new(ErrorKind::NotFound, format!("table {} has no attribute {name:?}{hint}", self.name))
+        })
+    }
+
+    /// The attribute of this code.
+    pub fn attribute_by_code(&self, code: Code) -> Option<&Attribute> {
+        self.by_code.get(&code).and_then(|name| self.attributes.get(name))
+    }
+
+    /// The attribute stored in a column.
+    pub fn attribute_at(&self, family: &[u8], qualifier: &[u8]) -> Option<&Attribute> {
+        // Attributes are named after their qualifier unless declared otherwise.
+        let named = std::str::from_utf8(qualifier).ok().and_then(|name| self.attributes.get(name));
+        let fits = |a: &&Attribute| a.family.as_bytes() == family && a.qualifier.as_bytes() == qualifier;
+        named.filter(fits).or_else(|| self.attributes.values().find(fits))
+    }
+
+    /// All definitions, whatever their state: what the maintainer keeps.
+    pub fn definitions(&self) -> &[Definition] {
+        &self.definitions
+    }
+
+    /// The definitions readers may use.
+    pub fn active_definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.definitions.iter().filter(|d| d.state == Lifecycle::Active)
+    }
+
+    /// The definition of this name.
+    pub fn definition(&self, name: &str) -> Option<&Definition> {
+        self.definitions.iter().find(|d| d.name == name)
+    }
+
+    /// Names of a definition's attributes, in order.
+    pub fn term_names(&self, definition: &Definition) -> Vec<&str> {
+        definition.terms.iter().filter_map(|c| self.by_code.get(c)).map(String::as_str).collect()
+    }
+
+    /// Codes of the attributes that some definition contains.
+    pub fn indexed_codes(&self) -> impl Iterator<Item = Code> + '_ {
+        self.by_code.keys().copied().filter(|code| self.definitions.iter().any(|d| d.terms.contains(code)))
+    }
+
+    /// A term's floor: the largest floor of the definitions containing it.
+    pub fn floor(&self, code: Code) -> Timestamp {
+        self.definitions.iter().filter(|d| d.terms.contains(&code)).map(|d| d.floor).max().unwrap_or(super::NO_FLOOR)
+    }
+}
+
+/// Checks a name for a table, attribute, family or definition.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`] says what a name may be.
+pub fn check_name(what: &str, name: &str) -> Result<()> {
+    let ok = !name.is_empty()
+        && name.len() <= 128
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
+        && !name.starts_with(['-', '.']);
+    if ok {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "{name:?} cannot name {what}: expected 1 to 128 letters, digits, '_', '-' or '.', not starting with '-' or '.'"
+    )))
+}
+
+/// ` (did you mean "x"?)` for the known name nearest to `name`, or nothing when none is near.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    known
+        .map(|k| (edit_distance(name, k), k))
+        .filter(|(d, k)| *d <= 1 + k.len() / 4)
+        .min()
+        .map(|(_, k)| format!(" (did you mean {k:?}?)"))
+        .unwrap_or_default()
+}
+
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

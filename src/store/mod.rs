@@ -1,0 +1,109 @@
+//! Stores: one trait with HBase's cell semantics, several backends behind it.
+//!
+//! [`Read`] is what queries need, [`Store`] adds writing and tables. Callers take the narrower one.
+
+pub mod embedded;
+mod filter;
+mod read;
+mod table;
+
+pub use filter::{ColumnFilter, Comparison};
+pub use read::{Columns, Page, ReadSpec, Scan, Scanner};
+pub use table::{FamilyDescriptor, TableDescriptor};
+
+use crate::error::Result;
+use crate::model::{Row, RowMutation};
+use async_trait::async_trait;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// What a backend can do beyond the common ground. Asking for what is not there is an
+/// [`Unsupported`](crate::error::ErrorKind::Unsupported) error, never a no-op.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// [`Store::snapshot`] works.
+    pub snapshots: bool,
+    /// [`ReadSpec::raw`] works.
+    pub raw_reads: bool,
+    /// Puts and markers of one mutation become visible together.
+    pub atomic_put_and_delete: bool,
+    /// [`Scan::reversed`] works.
+    pub reverse_scans: bool,
+}
+
+/// How much a write waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// On return the mutations are as durable as the store promises.
+    Durable,
+    /// On return the mutations are visible; they are durable at the next [`Store::sync`] or durable write that returns.
+    /// A crash loses, of everything written, no more than a tail. (HBase's ASYNC_WAL; a backend without it waits.)
+    Relaxed,
+}
+
+/// Reading rows.
+///
+/// Every call sees each row as of one moment. Two calls, or two rows of one call, may be of different moments, unless the
+/// reader is a snapshot.
+#[async_trait]
+pub trait Read: Send + Sync {
+    /// Reads rows by key: one [`Row`] per key, in the order of the keys; a row without cells where there is nothing.
+    ///
+    /// # Errors
+    /// [`NotFound`](crate::error::ErrorKind::NotFound) for an unknown table.
+    async fn get(&self, table: &str, keys: &[Bytes], spec: &ReadSpec) -> Result<Vec<Row>>;
+
+    /// Opens a scan over rows in key order. Nothing is read before the first page.
+    ///
+    /// # Errors
+    /// [`NotFound`](crate::error::ErrorKind::NotFound) for an unknown table.
+    async fn scan(&self, table: &str, scan: Scan) -> Result<Box<dyn Scanner>>;
+}
+
+/// A store.
+///
+/// * Each [`RowMutation`] is atomic and isolated: no reader sees a part of it. A call with several is not a transaction.
+/// * Timestamps are always explicit and never negative. A put at the timestamp of an earlier put of the same column
+///   replaces it. Markers mask classically, see [`CellKind`](crate::model::CellKind).
+/// * After an error any part of the call's mutations may have been applied; writing them again is harmless, because
+///   timestamps are explicit.
+/// * Calls may run concurrently; two concurrent mutations of one row are applied in some order.
+#[async_trait]
+pub trait Store: Read {
+    /// What this backend can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Whether a row of this key can be written.
+    fn row_key_fits(&self, key: &[u8]) -> bool;
+
+    /// Creates a table.
+    ///
+    /// # Errors
+    /// [`AlreadyExists`](crate::error::ErrorKind::AlreadyExists).
+    async fn create_table(&self, table: &TableDescriptor) -> Result<()>;
+
+    /// The names of all tables, sorted.
+    async fn list_tables(&self) -> Result<Vec<String>>;
+
+    /// A table's descriptor.
+    ///
+    /// # Errors
+    /// [`NotFound`](crate::error::ErrorKind::NotFound).
+    async fn describe_table(&self, table: &str) -> Result<TableDescriptor>;
+
+    /// Applies mutations.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for an empty or overlong row key, an unknown family or a
+    /// negative timestamp: nothing of the call is applied then.
+    async fn mutate(&self, table: &str, mutations: Vec<RowMutation>, durability: Durability) -> Result<()>;
+
+    /// On return everything written before is durable.
+    async fn sync(&self) -> Result<()>;
+
+    /// A reader that sees all tables as they are now, for as long as it is kept.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::error::ErrorKind::Unsupported) without [`Capabilities::snapshots`].
+    async fn snapshot(&self) -> Result<Arc<dyn Read>>;
+}
