@@ -108,7 +108,7 @@ pub fn a_filtered_get_keeps_its_place(bed: &Bed) -> BoxFuture<'_, ()> {
 pub fn sparse_matches_are_all_found(bed: &Bed) -> BoxFuture<'_, ()> {
     async {
         let row = |i: u32| {
-            let value = if i % 9_001 == 0 { "rare" } else { "common" };
+            let value = if i.is_multiple_of(9_001) { "rare" } else { "common" };
             RowMutation::new(format!("{i:05}"), vec![put("a:x", 1, value)])
         };
         bed.try_write((0..25_000).map(row).collect()).await.unwrap();
