@@ -388,6 +388,100 @@ fn a_writer_that_is_ahead_is_held_back() {
     assert_eq!(rows(&store).len(), 40);
 }
 
+/// Set in a child process: the directory in which to write before it aborts.
+const TORN_CHILD: &str = "SIDEINDEX_TEST_WRITE_AND_ABORT";
+
+/// Bytes that don't compress.
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    (0..length).map(|_| random.u8(..)).collect()
+}
+
+/// Not a test but the child of the next one: what is to survive, and after it what may be torn.
+#[test]
+fn child_that_writes_and_aborts() {
+    let Ok(directory) = std::env::var(TORN_CHILD) else { return };
+    let directory = Path::new(&directory);
+    let store = create(directory);
+    write(&store, (0..50).map(|i| put(format!("kept {i:02}"), 1, noise(i, 700))).collect());
+    let journal = fs::read(directory.join("db/0.jnl")).unwrap();
+    let synced = journal.iter().rposition(|b| *b != 0).unwrap() + 1;
+    fs::write(directory.with_extension("synced"), synced.to_string()).unwrap();
+    for call in 0..3 {
+        let large = (0..4).map(|i| put(format!("torn {call} {i}"), 1, noise(call * 10 + i, 20_000))).collect();
+        block_on(store.mutate(TABLE, large, Durability::Relaxed)).unwrap();
+        let small = (0..20).map(|i| put(format!("torn {call} small {i:02}"), 1, noise(i, 300))).collect();
+        block_on(store.mutate(TABLE, small, Durability::Relaxed)).unwrap();
+    }
+    std::process::abort();
+}
+
+/// A power failure in the middle of writing: of what was not synced, any pages may be missing.
+#[test]
+fn a_torn_journal_loses_no_more_than_its_tail() {
+    let root = tempfile::tempdir().unwrap();
+    let written = root.path().join("store");
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_that_writes_and_aborts"])
+        .env(TORN_CHILD, &written)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(!status.success());
+    let synced: usize = fs::read_to_string(root.path().join("store.synced")).unwrap().parse().unwrap();
+    let journal = fs::read(written.join("db/0.jnl")).unwrap();
+    let end = journal.iter().rposition(|b| *b != 0).unwrap() + 1;
+    let pages: Vec<usize> = (synced.div_ceil(4_096)..=end / 4_096).collect();
+    assert!(pages.len() > 50);
+
+    let (mut cut, mut seen) = (0, BTreeMap::new());
+    for seed in 0..40 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let missing = random.choose_multiple(pages.iter(), if seed % 2 == 0 { 1 } else { 8 });
+        let mut torn = journal[..end].to_vec();
+        torn.resize((end / 4_096 + 1) * 4_096, 0);
+        for page in &missing {
+            torn[*page * 4_096..(*page + 1) * 4_096].fill(0);
+        }
+        let copy = root.path().join(format!("copy {seed}"));
+        copy_directory(&written, &copy);
+        fs::write(copy.join("db/0.jnl"), torn).unwrap();
+
+        let store = open(&copy);
+        let keys: Vec<Bytes> = rows(&store).into_iter().map(|r| r.key).collect();
+        assert_eq!(keys.iter().filter(|k| k.starts_with(b"kept")).count(), 50, "without pages {missing:?}");
+        let logged: Vec<Bytes> = read_log(&store).into_iter().map(|e| e.row).collect();
+        assert_eq!(logged.len(), keys.len(), "cells and log disagree without pages {missing:?}");
+        assert!([50, 54, 74, 78, 98, 102].contains(&keys.len()), "half a call without pages {missing:?}: {keys:?}");
+        *seen.entry(keys.len()).or_insert(0) += 1;
+        cut += fs::read_dir(&copy).unwrap().filter(|e| e.as_ref().unwrap().path().extension().is_some()).count();
+
+        // And it goes on from there.
+        write(&store, vec![put("later", 1, "v")]);
+        drop(store);
+        let store = open(&copy);
+        assert_eq!(rows(&store).len(), keys.len() + 1);
+        assert_eq!(store.log_head(TABLE).unwrap(), keys.len() as u64 + 1);
+        drop(store);
+        fs::remove_dir_all(&copy).unwrap();
+    }
+    assert!(cut > 0 && seen.len() > 2, "no tear that fjall does not see itself: {cut} {seen:?}");
+}
+
+fn copy_directory(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_directory(&entry.path(), &target);
+        } else if !entry.file_name().to_string_lossy().ends_with(".jnl") {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
 /// Set in a child process: the directory in which to write until killed.
 const CHILD: &str = "SIDEINDEX_TEST_WRITE_UNTIL_KILLED";
 

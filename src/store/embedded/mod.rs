@@ -12,6 +12,7 @@ mod cells;
 mod commit;
 mod directory;
 mod error;
+mod journal;
 mod key;
 mod log;
 mod plan;
