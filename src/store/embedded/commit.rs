@@ -197,3 +197,42 @@ impl Drop for FailOnPanic<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use crate::error::{Action, ErrorKind};
+    use crate::model::{Cell, RowMutation};
+    use crate::store::embedded::{EmbeddedStore, Options};
+    use crate::store::{Durability, Read, ReadSpec, Store, TableDescriptor};
+    use futures::FutureExt;
+    use futures::executor::block_on;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn a_failed_commit_ends_writing_but_not_reading() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = EmbeddedStore::open(directory.path(), Options::default()).unwrap();
+        block_on(store.create_table(&TableDescriptor::new("t", &["c"], 1).with_change_log())).unwrap();
+        let put = || vec![RowMutation::new("r", vec![Cell::put("c", "q", 1, "v")])];
+        block_on(store.mutate("t", put(), Durability::Durable)).unwrap();
+        assert!(store.log_beyond("t", 1).now_or_never().is_none());
+
+        // What the committer does when fjall reports a failure.
+        store.0.committer.failed.store(true, Ordering::Release);
+        store.0.tables.fail_logs();
+
+        let errors = [
+            block_on(store.mutate("t", put(), Durability::Relaxed)).unwrap_err(),
+            block_on(store.sync()).unwrap_err(),
+            block_on(store.log_beyond("t", 1)).unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!((error.kind(), error.action()), (ErrorKind::Store, Action::Stop));
+            assert!(error.to_string().contains("reopen"), "{error}");
+        }
+        assert_eq!(block_on(store.log_beyond("t", 0)).unwrap(), 1);
+        let rows = block_on(store.get("t", &["r".into()], &ReadSpec::default())).unwrap();
+        assert_eq!(rows[0].cells.len(), 1);
+    }
+}
