@@ -11,8 +11,13 @@
 //! changes base rows; a [`source`] tells of the changes; [`index`] keeps the entries; [`build`] fills a new index;
 //! [`query`] answers.
 
+pub mod build;
+pub mod cli;
 pub mod clock;
 pub mod error;
+pub mod index;
 pub mod model;
 pub mod schema;
+pub mod source;
 pub mod store;
+pub mod write;
