@@ -14,5 +14,6 @@
 pub mod clock;
 pub mod error;
 pub mod model;
+pub mod query;
 pub mod schema;
 pub mod store;

@@ -13,7 +13,7 @@ mod value;
 pub use attribute::{Attribute, AttributeType, BaseEncoding, ScalarType};
 pub use catalog::Catalog;
 pub use definition::{Definition, DefinitionSpec, Lifecycle, NO_FLOOR};
-pub use table::{TableSchema, check_name};
+pub use table::{ROW_KEY, TableSchema, check_name};
 pub use value::{AttributeValue, Float, Value};
 
 /// Number of an attribute or a definition in its table's dictionary; 0 is reserved.
