@@ -1,0 +1,40 @@
+//! What fjall's errors mean to callers.
+
+use crate::error::{Error, ErrorKind};
+use std::path::Path;
+use std::sync::Arc;
+
+/// An error while the store is open.
+pub(super) fn store(doing: &str, error: fjall::Error) -> Error {
+    let kind = match &error {
+        fjall::Error::Storage(
+            fjall::LsmError::ChecksumMismatch { .. }
+            | fjall::LsmError::InvalidHeader(_)
+            | fjall::LsmError::InvalidTag(_)
+            | fjall::LsmError::InvalidTrailer
+            | fjall::LsmError::Decompress(_)
+            | fjall::LsmError::Utf8(_)
+            | fjall::LsmError::Unrecoverable,
+        )
+        | fjall::Error::JournalRecovery(_)
+        | fjall::Error::InvalidVersion(_)
+        | fjall::Error::Decompress(_)
+        | fjall::Error::InvalidTrailer
+        | fjall::Error::InvalidTag(_)
+        | fjall::Error::Unrecoverable => ErrorKind::Corrupt,
+        fjall::Error::Locked => ErrorKind::Busy,
+        _ => ErrorKind::Store,
+    };
+    Error::new(kind, format!("{doing} failed: {error}")).with_source(error)
+}
+
+/// The directory is open elsewhere.
+pub(super) fn busy(path: &Path) -> Error {
+    Error::new(ErrorKind::Busy, format!("the store in {} is open in another process or handle", path.display()))
+}
+
+/// A commit failed; every write that was in it gets this error.
+pub(super) fn commit(error: &Arc<fjall::Error>) -> Error {
+    Error::new(ErrorKind::Store, format!("a commit failed, nothing more will be written; reopen the store: {error}"))
+        .with_source(Arc::clone(error))
+}

@@ -1,0 +1,135 @@
+//! The key of a cell: `escape(row) family 0x00 escape(qualifier) !timestamp(8) !type(1)`.
+//!
+//! Under `memcmp` cells are in HBase's order: row, family, qualifier, newest first, markers before puts of the same
+//! timestamp. [`term::escape`] ends a run by itself, so no row's cells lie among another's.
+
+use crate::error::{Error, Result};
+use crate::model::{CellKind, Timestamp};
+use crate::schema::term;
+use bytes::Bytes;
+use std::ops::Bound;
+
+/// HBase's longest row key, in bytes.
+const ROW_KEY_LIMIT: usize = 32_767;
+/// fjall's longest key, in bytes.
+pub(super) const KEY_LIMIT: usize = 65_535;
+/// What a row key leaves of [`KEY_LIMIT`] to family and qualifier.
+const COLUMN_ROOM: usize = 2_048;
+/// Timestamp and type.
+const TAIL: usize = 9;
+
+/// The length of `bytes` when escaped, terminator included.
+pub(super) fn escaped_size(bytes: &[u8]) -> usize {
+    bytes.len() + bytes.iter().filter(|b| **b == 0).count() + 2
+}
+
+/// Whether a row of this key can be stored.
+///
+/// # Errors
+/// [`InvalidInput`](crate::error::ErrorKind::InvalidInput), saying why not.
+pub(super) fn check_row(row: &[u8]) -> Result<()> {
+    if row.is_empty() || row.len() > ROW_KEY_LIMIT {
+        return Err(Error::invalid(format!("expected a row key of 1 to {ROW_KEY_LIMIT} bytes, found {}", row.len())));
+    }
+    let limit = KEY_LIMIT - COLUMN_ROOM;
+    if row.len() > limit / 2 - 1 && escaped_size(row) > limit {
+        return Err(Error::invalid(format!(
+            "expected a row key of at most {limit} bytes with its 0x00 bytes counted twice, found {}",
+            escaped_size(row)
+        )));
+    }
+    Ok(())
+}
+
+/// The prefix that all cells of a row share, and no others.
+pub(super) fn row_prefix(row: &[u8]) -> Vec<u8> {
+    let mut prefix = Vec::with_capacity(row.len() + 8);
+    term::escape(row, &mut prefix);
+    prefix
+}
+
+/// The length of a cell's key behind its row prefix.
+pub(super) fn column_size(family: &[u8], qualifier: &[u8]) -> usize {
+    family.len() + 1 + escaped_size(qualifier) + TAIL
+}
+
+/// Timestamp and type as a key ends.
+pub(super) fn tail(timestamp: Timestamp, kind: CellKind) -> [u8; TAIL] {
+    let mut tail = [0; TAIL];
+    tail[..8].copy_from_slice(&(!timestamp.cast_unsigned()).to_be_bytes());
+    tail[8] = !kind.code();
+    tail
+}
+
+/// Decodes what [`tail`] wrote.
+///
+/// # Errors
+/// [`Corrupt`](crate::error::ErrorKind::Corrupt) for another length, a negative timestamp or an unknown type.
+pub(super) fn split_tail(bytes: &[u8]) -> Result<(Timestamp, CellKind)> {
+    let (timestamp, kind) = bytes
+        .split_first_chunk::<8>()
+        .filter(|(_, kind)| kind.len() == 1)
+        .ok_or_else(|| Error::corrupt(format!("expected {TAIL} bytes of timestamp and type, found {}", bytes.len())))?;
+    let timestamp = (!u64::from_be_bytes(*timestamp)).cast_signed();
+    if timestamp < 0 {
+        return Err(Error::corrupt(format!("expected a timestamp, found {timestamp}")));
+    }
+    let code = !kind[0];
+    let kind =
+        CellKind::from_code(code).ok_or_else(|| Error::corrupt(format!("expected a cell type, found {code}")))?;
+    Ok((timestamp, kind))
+}
+
+/// The row prefix at the start of a cell's key, and the row key in it. Both share the key's memory, unless the row key
+/// was escaped.
+///
+/// # Errors
+/// [`Corrupt`](crate::error::ErrorKind::Corrupt) for anything that is no escaped run.
+pub(super) fn split_row(key: &Bytes) -> Result<(Bytes, Bytes)> {
+    let (end, escapes) = term::escaped_len(key)?;
+    Ok((key.slice(..end), run(key, 0, end, escapes)))
+}
+
+/// The escaped run in `key[start..end]`, its terminator included, undone.
+pub(super) fn run(key: &Bytes, start: usize, end: usize, escapes: bool) -> Bytes {
+    let run = start..end - 2;
+    if escapes { term::unescape(&key[run]).into() } else { key.slice(run) }
+}
+
+/// A range of stored keys.
+pub(super) type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// The keys of the rows from `start`, included, to `stop`, excluded; none if there can't be any.
+///
+/// A bound too long for fjall is cut: no stored key is longer than the cut, so one is at or above the bound exactly if it
+/// is above the cut.
+pub(super) fn rows_between(start: Option<&[u8]>, stop: Option<&[u8]>) -> Option<KeyRange> {
+    if let (Some(start), Some(stop)) = (start, stop)
+        && start >= stop
+    {
+        return None;
+    }
+    if stop.is_some_and(<[u8]>::is_empty) {
+        return None;
+    }
+    let lower = match start.map(row_prefix) {
+        None => Bound::Unbounded,
+        Some(mut key) if key.len() > KEY_LIMIT => {
+            key.truncate(KEY_LIMIT);
+            Bound::Excluded(key)
+        }
+        Some(key) => Bound::Included(key),
+    };
+    let upper = match stop.map(row_prefix) {
+        None => Bound::Unbounded,
+        Some(mut key) if key.len() > KEY_LIMIT => {
+            key.truncate(KEY_LIMIT);
+            Bound::Included(key)
+        }
+        Some(key) => Bound::Excluded(key),
+    };
+    match (&lower, &upper) {
+        (Bound::Excluded(a), Bound::Included(b)) if a >= b => None,
+        _ => Some((lower, upper)),
+    }
+}

@@ -1,0 +1,168 @@
+//! The tables: their descriptors, and the keyspaces that hold them.
+
+use super::log::Log;
+use super::{Options, error};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::TableDescriptor;
+use bytes::Bytes;
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// Keyspace of the descriptors: `table name → JSON`.
+const DESCRIPTORS: &str = "tables";
+/// Keyspace of all change logs.
+const LOGS: &str = "logs";
+/// What the name of a table's own keyspace starts with.
+const PREFIX: &str = "t.";
+/// fjall allows 255 bytes for a keyspace's name.
+const NAME_LIMIT: usize = 255 - PREFIX.len();
+/// HBase's longest family name, in bytes.
+const FAMILY_LIMIT: usize = 127;
+
+pub(super) type TableMap = BTreeMap<String, Arc<Table>>;
+
+/// An open table.
+pub(super) struct Table {
+    pub(super) descriptor: TableDescriptor,
+    /// Name and VERSIONS of each family.
+    pub(super) families: Vec<(Bytes, u32)>,
+    pub(super) keyspace: Keyspace,
+    log: Option<Log>,
+}
+
+impl Table {
+    fn open(database: &Database, logs: &Keyspace, descriptor: TableDescriptor, options: Options) -> Result<Self> {
+        let keyspace = keyspace(database, &format!("{PREFIX}{}", descriptor.name), options)?;
+        let families =
+            descriptor.families.iter().map(|f| (Bytes::from(f.name.clone().into_bytes()), f.max_versions)).collect();
+        let log = descriptor.change_log.then(|| Log::open(logs, &descriptor.name)).transpose()?;
+        Ok(Self { descriptor, families, keyspace, log })
+    }
+
+    /// The table's change log.
+    pub(super) fn log(&self) -> Result<&Log> {
+        self.log.as_ref().ok_or_else(|| Error::invalid(format!("table {} has no change log", self.descriptor.name)))
+    }
+
+    /// Whether the table has a change log.
+    pub(super) fn is_logged(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// The error for a family the table doesn't have.
+    pub(super) fn unknown_family(&self, family: &[u8]) -> Error {
+        let names: Vec<&str> = self.descriptor.families.iter().map(|f| f.name.as_str()).collect();
+        Error::invalid(format!("expected a family of {}, found \"{}\"", names.join(", "), family.escape_ascii()))
+    }
+}
+
+/// A table of a map.
+pub(super) fn find<'a>(tables: &'a TableMap, name: &str) -> Result<&'a Arc<Table>> {
+    tables.get(name).ok_or_else(|| Error::new(ErrorKind::NotFound, format!("table {name} does not exist")))
+}
+
+/// All tables. The map is replaced as a whole, so readers keep the one they started with.
+pub(super) struct Tables {
+    map: RwLock<Arc<TableMap>>,
+    creating: Mutex<()>,
+    descriptors: Keyspace,
+    logs: Keyspace,
+    options: Options,
+}
+
+impl Tables {
+    pub(super) fn open(database: &Database, options: Options) -> Result<Self> {
+        let descriptors = keyspace(database, DESCRIPTORS, options)?;
+        let logs = keyspace(database, LOGS, options)?;
+        let mut map = TableMap::new();
+        for guard in descriptors.iter() {
+            let (name, descriptor) = guard.into_inner().map_err(|e| error::store("reading the tables", e))?;
+            let descriptor: TableDescriptor = serde_json::from_slice(&descriptor).map_err(|e| {
+                Error::corrupt(format!("expected the descriptor of table \"{}\", found {e}", name.escape_ascii()))
+                    .with_source(e)
+            })?;
+            check(&descriptor).map_err(|e| Error::corrupt("a stored descriptor is invalid").with_source(e))?;
+            let table = Table::open(database, &logs, descriptor, options)?;
+            map.insert(table.descriptor.name.clone(), Arc::new(table));
+        }
+        Ok(Self { map: RwLock::new(Arc::new(map)), creating: Mutex::new(()), descriptors, logs, options })
+    }
+
+    /// The tables as they are now.
+    pub(super) fn current(&self) -> Arc<TableMap> {
+        Arc::clone(&self.map.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// One table.
+    pub(super) fn get(&self, name: &str) -> Result<Arc<Table>> {
+        find(&self.map.read().unwrap_or_else(PoisonError::into_inner), name).cloned()
+    }
+
+    /// The keyspace of the change logs.
+    pub(super) fn log_keyspace(&self) -> &Keyspace {
+        &self.logs
+    }
+
+    /// Tells the readers of all change logs that no more records will come.
+    pub(super) fn fail_logs(&self) {
+        self.current().values().filter_map(|t| t.log.as_ref()).for_each(Log::fail);
+    }
+
+    /// Creates a table. Its keyspace comes before its descriptor: a keyspace without one is nothing.
+    pub(super) fn create(&self, database: &Database, descriptor: &TableDescriptor) -> Result<()> {
+        check(descriptor)?;
+        let _one_at_a_time = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = &descriptor.name;
+        if self.current().contains_key(name) {
+            return Err(Error::new(ErrorKind::AlreadyExists, format!("table {name} exists already")));
+        }
+        let table = Table::open(database, &self.logs, descriptor.clone(), self.options)?;
+        let stored = serde_json::to_vec(descriptor)
+            .map_err(|e| Error::new(ErrorKind::Internal, "a descriptor does not serialize").with_source(e))?;
+        let mut batch = database.batch().durability(Some(PersistMode::SyncAll));
+        batch.insert(&self.descriptors, name.as_bytes(), stored);
+        batch.commit().map_err(|e| error::store("creating a table", e))?;
+        let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut map).insert(name.clone(), Arc::new(table));
+        Ok(())
+    }
+}
+
+fn keyspace(database: &Database, name: &str, options: Options) -> Result<Keyspace> {
+    let create = || KeyspaceCreateOptions::default().max_memtable_size(options.memtable_bytes);
+    database.keyspace(name, create).map_err(|e| error::store("opening a table", e))
+}
+
+/// HBase's rules for names, so that what is made here can be made there.
+fn check(descriptor: &TableDescriptor) -> Result<()> {
+    let name = &descriptor.name;
+    let legal = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    if name.is_empty() || name.len() > NAME_LIMIT || name.starts_with(['-', '.', ':']) || !name.chars().all(legal) {
+        return Err(Error::invalid(format!(
+            "expected a table name of 1 to {NAME_LIMIT} bytes of letters, digits and _ - . : that starts with none of \
+             - . :, found {name:?}"
+        )));
+    }
+    if descriptor.families.is_empty() {
+        return Err(Error::invalid("expected at least 1 family, found none").within(format!("table {name}")));
+    }
+    for (i, family) in descriptor.families.iter().enumerate() {
+        let at = |message: String| Error::invalid(message).within(format!("table {name}, family {:?}", family.name));
+        let illegal = |c: char| c.is_control() || matches!(c, ':' | '/' | '\\');
+        let length = family.name.len();
+        if length == 0 || length > FAMILY_LIMIT || family.name.starts_with('.') || family.name.contains(illegal) {
+            return Err(at(format!(
+                "expected a name of 1 to {FAMILY_LIMIT} bytes without control characters and : / \\ that does not start \
+                 with a dot"
+            )));
+        }
+        if family.max_versions == 0 {
+            return Err(at("expected at least 1 version, found 0".to_owned()));
+        }
+        if descriptor.families[..i].iter().any(|f| f.name == family.name) {
+            return Err(at("expected each family once, found it twice".to_owned()));
+        }
+    }
+    Ok(())
+}
