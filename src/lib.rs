@@ -17,6 +17,7 @@ pub mod clock;
 pub mod error;
 pub mod index;
 pub mod model;
+pub mod query;
 pub mod schema;
 pub mod source;
 pub mod store;
