@@ -2,14 +2,17 @@
 
 mod apply;
 mod args;
+mod bench;
 
 mod delete;
+mod demo;
 
 mod get;
 mod index;
 mod load;
 mod output;
 mod put;
+mod query;
 
 mod session;
 mod table;
@@ -47,7 +50,9 @@ async fn run(cli: &Cli) -> Result<()> {
         Command::Delete(args) => delete::run(global, args).await,
         Command::Index(command) => index::run(global, command).await,
         Command::Apply(args) => apply::run(global, args).await,
-        _ => Ok(()),
+        Command::Demo(args) => demo::run(global, args).await,
+        Command::Query(args) => query::run(global, args).await,
+        Command::Bench(args) => bench::run(global, args).await,
     }
 }
 

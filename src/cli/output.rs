@@ -2,8 +2,7 @@
 
 use super::args::{Format, Global};
 use crate::error::{Error, Result};
-use comfy_table::Table;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{LineStyle, Table, TableStyle};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
@@ -20,10 +19,13 @@ pub fn line(text: &str) -> Result<()> {
     Ok(writeln!(std::io::stdout().lock(), "{text}")?)
 }
 
+/// A line under the header and nothing else: rows stay greppable.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
 /// A table with a header.
 pub fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(header.iter().copied());
+    table.load_style(STYLE).set_header(header.iter().copied());
     table
 }
 
