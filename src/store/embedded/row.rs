@@ -268,3 +268,38 @@ impl Rows {
         Ok(Some(self.builder.finish()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// Pieces of keys, so that random keys get some way before they break.
+    fn key() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            Just(b"\0\x01".to_vec()),
+            Just(b"\0\xff".to_vec()),
+            Just(b"f\0".to_vec()),
+            Just(b"\xff\xff\xff\xff\xff\xff\xff\xfe\xfb".to_vec()),
+            vec(any::<u8>(), 0..4),
+        ];
+        vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn random_keys_are_refused_or_read(keys in vec(key(), 1..6), raw in any::<bool>()) {
+            let family = FamilyPlan { name: "f".into(), max_versions: 3, qualifiers: None };
+            let mut builder = RowBuilder::new(Plan { families: vec![family], raw, filter: None });
+            for key in keys.into_iter().map(Bytes::from) {
+                if (builder.prefix.is_empty() || !builder.is_at(&key)) && builder.start(&key).is_err() {
+                    continue;
+                }
+                if builder.push(&key, Bytes::new()).is_err() {
+                    builder.finish();
+                }
+            }
+        }
+    }
+}
