@@ -72,6 +72,11 @@ impl Fixture {
         fixture
     }
 
+    /// The column of an attribute code.
+    pub fn column_of(&self, code: u16) -> usize {
+        self.columns.iter().position(|c| c.code == code).unwrap()
+    }
+
     fn right_entries(&self, rng: &mut Rng) -> Vec<Entry> {
         let mut entries = Vec::new();
         for (number, definition) in self.definitions.iter().enumerate() {
@@ -103,7 +108,7 @@ impl Fixture {
                 };
                 let mut terms = Vec::new();
                 for (place, code) in definition.terms.iter().enumerate() {
-                    let column = self.columns.iter().find(|c| c.code == *code).unwrap();
+                    let column = &self.columns[self.column_of(*code)];
                     if place > 0 && rng.u8(0..5) == 0 {
                         term::encode_null(&mut terms);
                     } else {
@@ -124,7 +129,7 @@ impl Fixture {
     fn combinations(&self, definition: &Definition, held: &[Held]) -> Vec<Vec<Vec<u8>>> {
         let mut combinations: Vec<Vec<Vec<u8>>> = vec![Vec::new()];
         for (place, code) in definition.terms.iter().enumerate() {
-            let column = self.columns.iter().position(|c| c.code == *code).unwrap();
+            let column = self.column_of(*code);
             let mut elements: BTreeSet<Vec<u8>> = BTreeSet::new();
             for element in held[column].elements() {
                 let mut encoded = Vec::new();

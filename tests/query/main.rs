@@ -20,7 +20,7 @@ use judge::Coverage;
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
 use std::sync::Arc;
 
-const CASES: u64 = 400;
+const CASES: u64 = 500;
 const QUERIES: usize = 40;
 /// Cases that share a store: opening one costs more than adding tables to it, until there are many.
 const CASES_PER_STORE: u64 = 20;
@@ -30,7 +30,9 @@ fn number(name: &str) -> Option<u64> {
 }
 
 fn open() -> (tempfile::TempDir, EmbeddedStore) {
-    let directory = tempfile::tempdir().unwrap();
+    // Two tables a case: where there is a file system in memory, their fsyncs cost nothing.
+    let memory = std::path::Path::new("/dev/shm");
+    let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
     let options = Options { durability: DurabilityMode::Os, ..Options::default() };
     let store = EmbeddedStore::open(directory.path(), options).unwrap();
     (directory, store)
@@ -42,7 +44,7 @@ fn every_query_form_against_brute_force() {
         Some(seed) => seed..seed + 1,
         None => 0..number("QUERY_CASES").unwrap_or(CASES),
     };
-    let replayed = seeds.end - seeds.start == 1;
+    let many = seeds.end - seeds.start >= 100;
     let mut coverage = Coverage::default();
     let mut store = open();
     for seed in seeds {
@@ -64,7 +66,7 @@ fn every_query_form_against_brute_force() {
         }
     }
     println!("{coverage:?}");
-    if !replayed {
+    if many {
         coverage.assert_wide();
     }
 }

@@ -3,6 +3,7 @@
 use crate::data::{V, random_key};
 use crate::fixture::Fixture;
 use fastrand::Rng;
+use sideindex::schema::Definition;
 
 /// A column: of the fixture, or the row key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +56,16 @@ impl Query {
         } else {
             Some((0..rng.usize(1..=3)).map(|_| name(rng, fixture)).collect())
         };
-        let filter = (rng.u8(0..20) > 0).then(|| cond(rng, fixture, 3));
-        let order = (select.is_some() && rng.u8(0..3) == 0).then(|| (name(rng, fixture), rng.bool()));
+        let mut filter = (rng.u8(0..20) > 0).then(|| cond(rng, fixture, 3));
+        let mut order = (select.is_some() && rng.u8(0..3) == 0).then(|| (name(rng, fixture), rng.bool()));
+        if let Some((leading, last)) = (rng.u8(0..5) < 2).then(|| for_a_definition(rng, fixture)).flatten() {
+            filter = Some(match filter {
+                Some(other) if rng.u8(0..3) == 0 => Cond::And(vec![leading, other]),
+                Some(other) if rng.u8(0..6) == 0 => Cond::Or(vec![leading, other]),
+                _ => leading,
+            });
+            order = order.map(|(name, descending)| (if rng.bool() { last } else { name }, descending));
+        }
         let order = order.filter(|(name, _)| !matches!(name, Name::Column(c) if fixture.columns[*c].array));
         let limit = (rng.u8(0..3) == 0).then(|| rng.u64(0..12));
         let mut query = Self { select, filter, order, limit, sql: String::new() };
@@ -110,7 +119,11 @@ fn cond(rng: &mut Rng, fixture: &Fixture, depth: usize) -> Cond {
         let parts = (0..rng.usize(2..=3)).map(|_| cond(rng, fixture, depth - 1)).collect();
         return if rng.u8(0..5) < 3 { Cond::And(parts) } else { Cond::Or(parts) };
     }
-    let name = if rng.u8(0..8) > 0 { self::name(rng, fixture) } else { Name::Column(0) };
+    let name = name(rng, fixture);
+    test(rng, fixture, name)
+}
+
+fn test(rng: &mut Rng, fixture: &Fixture, name: Name) -> Cond {
     match rng.u8(0..10) {
         0..=4 => Cond::Compare(name, Op::Eq, literal(rng, fixture, name)),
         5..=6 => {
@@ -120,6 +133,23 @@ fn cond(rng: &mut Rng, fixture: &Fixture, depth: usize) -> Cond {
         7 => Cond::Between(name, literal(rng, fixture, name), literal(rng, fixture, name)),
         _ => Cond::In(name, (0..rng.usize(1..=4)).map(|_| literal(rng, fixture, name)).collect()),
     }
+}
+
+/// A condition on the leading terms of some definition, equalities and then anything, and the last column it tests.
+fn for_a_definition(rng: &mut Rng, fixture: &Fixture) -> Option<(Cond, Name)> {
+    let definitions: Vec<&Definition> = fixture.schema.active_definitions().collect();
+    let definition = definitions.get(rng.usize(0..definitions.len().max(1)))?;
+    let leading = &definition.terms[..rng.usize(1..=definition.terms.len())];
+    let names: Vec<Name> = leading.iter().map(|code| Name::Column(fixture.column_of(*code))).collect();
+    let mut parts: Vec<Cond> =
+        names.iter().map(|name| Cond::Compare(*name, Op::Eq, literal(rng, fixture, *name))).collect();
+    let last = *names.last()?;
+    if rng.u8(0..3) > 0 {
+        parts.pop();
+        parts.push(test(rng, fixture, last));
+    }
+    rng.shuffle(&mut parts);
+    Some((if parts.len() == 1 { parts.remove(0) } else { Cond::And(parts) }, last))
 }
 
 fn quoted(name: Name, fixture: &Fixture) -> String {
