@@ -93,6 +93,15 @@ impl Predicate {
         matches!(self, Self::And(parts) if parts.is_empty())
     }
 
+    /// Whether it holds for no row: in the form the binder leaves, an empty [`Predicate::Or`].
+    pub(crate) fn is_false(&self) -> bool {
+        match self {
+            Self::Or(parts) => parts.is_empty(),
+            Self::And(_) => false,
+            Self::Test(test) => test.domain.is_empty(),
+        }
+    }
+
     /// The parts that must all hold.
     pub(crate) fn conjuncts(&self) -> &[Predicate] {
         match self {

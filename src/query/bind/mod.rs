@@ -35,8 +35,8 @@ pub fn bind(parsed: &ParsedQuery, schema: &TableSchema) -> Result<BoundQuery> {
     };
     let predicate = match &parsed.predicate {
         Some(predicate) => {
-            let bound = binder.predicate(predicate)?;
-            simplify(bound, &binder.attributes)
+            let simple = simplify(binder.predicate(predicate)?, &binder.attributes);
+            if simple.is_false() { Predicate::Or(Vec::new()) } else { simple }
         }
         None => Predicate::And(Vec::new()),
     };
@@ -120,6 +120,7 @@ impl Binder<'_> {
 
 /// Joins tests of one column where that changes nothing: in an OR always, for "some element is in A or some element is in
 /// B" is "some element is in A or B"; in an AND only where there is one value, for different elements may satisfy the two.
+/// What can never hold becomes an empty OR, or goes.
 fn simplify(predicate: Predicate, attributes: &[Attribute]) -> Predicate {
     let (parts, conjunction) = match predicate {
         Predicate::And(parts) => (parts, true),
@@ -158,19 +159,16 @@ fn simplify(predicate: Predicate, attributes: &[Attribute]) -> Predicate {
             kept[place] = Predicate::Test(Arc::new(join(&tests, conjunction)));
         }
     }
-    match kept.pop() {
-        Some(only) if kept.is_empty() => only,
-        Some(last) => {
-            kept.push(last);
-            if conjunction { Predicate::And(kept) } else { Predicate::Or(kept) }
-        }
-        None => {
-            if conjunction {
-                Predicate::And(kept)
-            } else {
-                Predicate::Or(kept)
-            }
-        }
+    if conjunction && kept.iter().any(Predicate::is_false) {
+        return Predicate::Or(Vec::new());
+    }
+    if !conjunction {
+        kept.retain(|part| !part.is_false());
+    }
+    match (<[Predicate; 1]>::try_from(kept), conjunction) {
+        (Ok([only]), _) => only,
+        (Err(kept), true) => Predicate::And(kept),
+        (Err(kept), false) => Predicate::Or(kept),
     }
 }
 

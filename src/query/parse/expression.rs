@@ -185,7 +185,7 @@ fn bytes(hex: &str) -> Result<Vec<u8>> {
         .chars()
         .map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok()).ok_or_else(wrong))
         .collect::<Result<_>>()?;
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return Err(wrong());
     }
     Ok(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())

@@ -45,7 +45,7 @@ impl Finder<'_> {
             .enumerate()
             .filter_map(|(i, c)| if let Predicate::Test(test) = c { Some((i, test)) } else { None })
             .collect();
-        if tests.iter().any(|(_, t)| t.domain.is_empty()) {
+        if predicate.is_false() {
             return vec![Access::Nothing];
         }
         let rest = |used: &[usize]| {
