@@ -70,7 +70,9 @@ pub async fn run(global: &Global, args: &DemoArgs) -> Result<()> {
     let head = session.store.log_head(TABLE)?;
     line(&format!("  {} of {} changes applied to the indexes.\n", output::count(applied), output::count(head)))?;
 
-    line("Queries. `verified` checks every hit against its row, `indexed` trusts what is undisputed; the scan reads all rows.")?;
+    line(
+        "Queries. `verified` checks every hit against its row, `indexed` trusts what is undisputed; the scan reads all rows.",
+    )?;
     let schema = session.catalog.table(TABLE).await?;
     let mut table = output::table(&["query", "plan", "rows", "verified", "indexed", "full scan"]);
     for sql in QUERIES {

@@ -14,9 +14,10 @@ pub async fn run(global: &Global, args: &GetArgs) -> Result<()> {
     let schema = session.catalog.table(&args.table).await?;
     let key = Bytes::from(args.id.clone());
     let rows = session.store.get(&args.table, &[key], &ReadSpec::default()).await?;
-    let row = rows.first().filter(|row| !row.cells.is_empty()).ok_or_else(|| {
-        Error::new(ErrorKind::NotFound, format!("table {} has no row {:?}", args.table, args.id))
-    })?;
+    let row = rows
+        .first()
+        .filter(|row| !row.cells.is_empty())
+        .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("table {} has no row {:?}", args.table, args.id)))?;
     let mut attrs = Map::new();
     let mut table = output::table(&["attribute", "type", "value", "timestamp"]);
     for cell in &row.cells {

@@ -69,13 +69,7 @@ pub fn report(global: &Global, loaded: &Loaded) -> Result<()> {
 }
 
 /// Loads lines; the indexes follow the change log meanwhile, and are up to date on return if `apply`.
-pub async fn load(
-    global: &Global,
-    session: &Session,
-    table: &str,
-    lines: JsonLines,
-    apply: bool,
-) -> Result<Loaded> {
+pub async fn load(global: &Global, session: &Session, table: &str, lines: JsonLines, apply: bool) -> Result<Loaded> {
     let started = Instant::now();
     let file = lines.path().display().to_string();
     let writer = Writer::open(&session.catalog, table).await?;
@@ -106,9 +100,9 @@ pub async fn load(
     };
     bar.finish_and_clear();
     let rows = written?;
-    let applied = applied.transpose().map_err(|e| {
-        e.within("the rows are loaded, but the indexes are behind: `apply` goes on where this stopped")
-    })?;
+    let applied = applied
+        .transpose()
+        .map_err(|e| e.within("the rows are loaded, but the indexes are behind: `apply` goes on where this stopped"))?;
     Ok(Loaded { file, rows, elapsed: started.elapsed(), applied })
 }
 

@@ -232,10 +232,8 @@ struct History<'a> {
 
 impl<'a> History<'a> {
     fn new(world: &'a World, seed: u64, rules: Rules, events: Vec<Event>) -> Self {
-        let stepped = Stepped {
-            inner: Arc::clone(&world.store),
-            rng: Mutex::new(fastrand::Rng::with_seed(seed ^ 0x57e9)),
-        };
+        let stepped =
+            Stepped { inner: Arc::clone(&world.store), rng: Mutex::new(fastrand::Rng::with_seed(seed ^ 0x57e9)) };
         Self {
             world,
             row: format!("row-{seed}-{}", world.next_code.borrow()).into(),
@@ -325,10 +323,12 @@ impl<'a> History<'a> {
         let floor = self.events[..taken].iter().map(|e| e.timestamp).max().unwrap_or(NO_FLOOR);
         let built: Vec<usize> = if rng.bool() { vec![0, 1, 2] } else { vec![rng.usize(0..3)] };
         let with = |choose: &dyn Fn(usize) -> bool| {
-            let definitions = whole.definitions().iter().enumerate().filter(|(i, _)| choose(*i)).map(|(i, d)| Definition {
-                floor: if built.contains(&i) { floor } else { NO_FLOOR },
-                ..d.clone()
-            });
+            let definitions = whole
+                .definitions()
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| choose(*i))
+                .map(|(i, d)| Definition { floor: if built.contains(&i) { floor } else { NO_FLOOR }, ..d.clone() });
             let attributes = whole.attributes().cloned().collect();
             Arc::new(TableSchema::new(whole.name.clone(), whole.families.clone(), attributes, definitions.collect()))
         };
