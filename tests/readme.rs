@@ -24,7 +24,8 @@ fn the_tour_works_as_written() {
         }
         let expected = line.split_once("# → ").map(|(_, text)| text.trim());
         let script = format!("set -o pipefail; {line}");
-        let output = Command::new("bash").args(["-c", &script]).current_dir(dir.path()).env("PATH", &path).output().unwrap();
+        let output =
+            Command::new("bash").args(["-c", &script]).current_dir(dir.path()).env("PATH", &path).output().unwrap();
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{line}\n{printed}{}", String::from_utf8_lossy(&output.stderr));
         if let Some(expected) = expected {

@@ -39,15 +39,18 @@ pub async fn create(
     mut progress: impl FnMut(Progress),
 ) -> Result<(Definition, Progress)> {
     let mut done = Progress::default();
+    if let Some(there) = catalog.table(table).await?.definition(&spec.name)
+        && there.state == Lifecycle::Active
+    {
+        // Says so if it is another one.
+        let schema = catalog.define(table, spec, NO_FLOOR).await?;
+        return Ok((named(&schema, &spec.name)?, done));
+    }
     let position = store.log_head(table)?;
     let snapshot = store.snapshot().await?;
     let (of, floor) = survey(&*snapshot, table).await?;
     done.of = of;
     let schema = catalog.define(table, spec, floor).await?;
-    let definition = named(&schema, &spec.name)?;
-    if definition.state == Lifecycle::Active {
-        return Ok((definition, done));
-    }
     // An interrupted build was defined with the floor of its own snapshot.
     let definition = catalog.update(table, &spec.name, |d| d.floor = d.floor.max(floor)).await?;
     fill(catalog, &*snapshot, &schema, &definition, |rows, entries| {
