@@ -48,6 +48,13 @@ pub(super) fn row_prefix(row: &[u8]) -> Vec<u8> {
     prefix
 }
 
+/// Makes a key that ends in an escaped run the lowest one above all that start with it.
+pub(super) fn after_run(key: &mut [u8]) {
+    if let Some(last) = key.last_mut() {
+        *last = 0x02;
+    }
+}
+
 /// The length of a cell's key behind its row prefix.
 pub(super) fn column_size(family: &[u8], qualifier: &[u8]) -> usize {
     family.len() + 1 + escaped_size(qualifier) + TAIL
@@ -128,10 +135,17 @@ pub(super) fn rows_between(start: Option<&[u8]>, stop: Option<&[u8]>) -> Option<
         }
         Some(key) => Bound::Excluded(key),
     };
-    match (&lower, &upper) {
-        (Bound::Excluded(a), Bound::Included(b)) if a >= b => None,
-        _ => Some((lower, upper)),
-    }
+    let range = (lower, upper);
+    (!is_empty(&range)).then_some(range)
+}
+
+/// Whether no key can be in a range; fjall is not asked then.
+pub(super) fn is_empty(range: &KeyRange) -> bool {
+    let (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper)) = range
+    else {
+        return false;
+    };
+    lower > upper || (lower == upper && !matches!(range, (Bound::Included(_), Bound::Included(_))))
 }
 
 #[cfg(test)]
