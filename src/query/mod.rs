@@ -27,6 +27,8 @@ mod parse;
 mod plan;
 mod prepare;
 mod probe;
+#[cfg(test)]
+mod testing;
 
 pub use bind::{BoundQuery, Column, Order, Output, Predicate, Test, bind};
 pub use execute::{Actuals, Cursor, ResultRow, escaped};

@@ -141,8 +141,12 @@ fn for_a_definition(rng: &mut Rng, fixture: &Fixture) -> Option<(Cond, Name)> {
     let definition = definitions.get(rng.usize(0..definitions.len().max(1)))?;
     let leading = &definition.terms[..rng.usize(1..=definition.terms.len())];
     let names: Vec<Name> = leading.iter().map(|code| Name::Column(fixture.column_of(*code))).collect();
-    let mut parts: Vec<Cond> =
-        names.iter().map(|name| Cond::Compare(*name, Op::Eq, literal(rng, fixture, *name))).collect();
+    let mut parts: Vec<Cond> = Vec::new();
+    for name in &names {
+        let mut some = || literal(rng, fixture, *name);
+        let (one, two) = (some(), some());
+        parts.push(if rng.u8(0..4) == 0 { Cond::In(*name, vec![one, two]) } else { Cond::Compare(*name, Op::Eq, one) });
+    }
     let last = *names.last()?;
     if rng.u8(0..3) > 0 {
         parts.pop();
