@@ -1,6 +1,12 @@
 //! Where the time of one event goes: `cargo bench`. Each line is the median of five rounds, and its ratio to the first of its
 //! group, measured in the same run.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "a benchmark stops by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    reason = "a benchmark stops by panicking"
+)]
 
 use bytes::Bytes;
 use futures::executor::block_on;
@@ -56,7 +62,10 @@ fn schema() -> TableSchema {
     TableSchema::new(
         "t".into(),
         vec!["a".into()],
-        vec![attribute("section", 1, "text", BaseEncoding::Utf8), attribute("depends", 2, "text[]", BaseEncoding::Json)],
+        vec![
+            attribute("section", 1, "text", BaseEncoding::Utf8),
+            attribute("depends", 2, "text[]", BaseEncoding::Json),
+        ],
         vec![definition("by_section", 3, &[1]), definition("by_depends", 4, &[2])],
     )
 }

@@ -2,6 +2,7 @@
 
 use super::args::{Format, Global};
 use crate::error::{Error, Result};
+pub use crate::query::grouped as count;
 use comfy_table::{LineStyle, Table, TableStyle};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -35,19 +36,6 @@ pub fn done(global: &Global, sentence: &str, object: &impl Serialize) -> Result<
         Format::Table => line(sentence),
         Format::Json => json(object),
     }
-}
-
-/// `1234567` as `1,234,567`.
-pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// `1 row`, `2 rows`.

@@ -431,7 +431,8 @@ impl<'a> History<'a> {
     /// How many candidates the state row has.
     fn candidates(&self) -> usize {
         let table = self.schema.borrow().state_table();
-        let rows = block_on(self.world.store.get(&table, &[self.row.clone()], &ReadSpec::default())).unwrap();
+        let rows =
+            block_on(self.world.store.get(&table, std::slice::from_ref(&self.row), &ReadSpec::default())).unwrap();
         View::decode(&rows[0]).unwrap().len()
     }
 
@@ -509,7 +510,8 @@ impl<'a> History<'a> {
     /// The embedded store and the oracle must agree on what the base shows, or nothing above means anything.
     fn check_base(&self, base: &base::Row, verdict: &mut Verdict) {
         let table = &self.schema.borrow().name;
-        let rows = block_on(self.world.store.get(table, &[self.row.clone()], &ReadSpec::default())).unwrap();
+        let rows =
+            block_on(self.world.store.get(table, std::slice::from_ref(&self.row), &ReadSpec::default())).unwrap();
         for column in COLUMNS {
             let expected = base.current(column).map(|(t, v)| put_cell(column, t, v));
             let found = rows[0].newest(b"f", qualifier(column).as_bytes());
