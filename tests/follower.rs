@@ -270,7 +270,11 @@ async fn a_failed_write_is_never_acknowledged_and_is_put_right_by_the_next_run()
             assert_eq!(outcome.unwrap_err().to_string(), "a fault on purpose");
             assert_eq!(source::applied(&world.store, TABLE).await.unwrap(), before, "{fault:?} at write {n}");
             world.apply().await;
-            assert_eq!(world.both(&format!("colour = '{new}'")).await, [row.clone()], "{fault:?} at write {n}");
+            assert_eq!(
+                world.both(&format!("colour = '{new}'")).await,
+                std::slice::from_ref(&row),
+                "{fault:?} at write {n}"
+            );
             assert!(world.both(&format!("colour = '{old}'")).await.is_empty(), "{fault:?} at write {n}");
             assert_eq!(world.both(&format!("size = {round}")).await, [row], "{fault:?} at write {n}");
         }
