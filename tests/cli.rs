@@ -179,7 +179,7 @@ fn errors_say_what_to_do_and_exit_with_the_documented_codes() {
         ("", &["table", "create", "t", "--family", "a", "--attr", "x:colour"], 3, "text, int, float, bool"),
         ("", &["load", "things", "nowhere.jsonl"], 4, "nowhere.jsonl"),
         ("{\"id\": \"x\", \"attrs\": {}}\n{\"id\": 5}\n", &["load", "things", bad_path], 3, "bad.jsonl:2"),
-        ("{\"id\": \"x\", \"ts\": -1, \"attrs\": {}}\n", &["load", "things", bad_path], 3, "0 or more"),
+        ("{\"id\": \"x\", \"ts\": -1, \"attrs\": {}}\n", &["load", "things", bad_path], 3, "between 0 and"),
         ("{\"id\": \"\", \"attrs\": {}}\n", &["load", "things", bad_path], 3, "row key"),
         ("{\"id\": \"x\", \"attr\": {}}\n", &["load", "things", bad_path], 3, "unknown field `attr`"),
         ("\n{\"id\": \"x\", \"attrs\": {\"size\": \"L\"}}\n", &["load", "things", bad_path], 3, "line 2, row x"),

@@ -174,7 +174,7 @@ pub struct PutArgs {
     #[arg(required = true, value_name = "NAME=TEXT|NAME:=JSON")]
     pub assignments: Vec<String>,
     /// Timestamp in ms; the row's next one when left out
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(i64).range(0..))]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(i64).range(0..=crate::model::MAX_TIMESTAMP))]
     pub ts: Option<i64>,
     /// Leave the indexes behind; `apply` brings them up to date
     #[arg(long)]

@@ -4,7 +4,7 @@
 //! Files ending in `.zst` are decompressed on the way.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Timestamp;
+use crate::model::{Timestamp, check_timestamp};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -143,11 +143,8 @@ pub fn parse(line: &[u8]) -> Result<Record> {
     if record.id.is_empty() {
         return Err(Error::invalid("expected a row key in \"id\", found an empty text"));
     }
-    if record.ts.is_some_and(|ts| ts < 0) {
-        return Err(Error::invalid(format!(
-            "expected \"ts\" to be 0 or more, found {}",
-            record.ts.unwrap_or_default()
-        )));
+    if let Some(ts) = record.ts {
+        check_timestamp(ts).map_err(|e| e.within("\"ts\""))?;
     }
     Ok(record)
 }

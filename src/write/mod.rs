@@ -6,7 +6,7 @@
 //!   column in the same millisecond leave nothing.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Cell, CellKind, Position, RowMutation, Timestamp};
+use crate::model::{Cell, CellKind, Position, RowMutation, Timestamp, check_timestamp};
 use crate::schema::{AttributeType, AttributeValue, Catalog, TableSchema, encoding};
 use crate::store::{Columns, Durability, ReadSpec};
 use bytes::Bytes;
@@ -116,6 +116,8 @@ impl Writer {
         for (row, (timestamp, mut cells)) in rows.iter().zip(encoded) {
             let known = newest.entry((*row).clone()).or_insert(-1);
             let at = timestamp.unwrap_or_else(|| now.max(known.saturating_add(1)));
+            // Nothing can be written above a cell at the end of time.
+            check_timestamp(at).map_err(|e| e.within(format!("row {}", row.escape_ascii())))?;
             *known = at.max(*known);
             for cell in &mut cells {
                 cell.timestamp = at;
