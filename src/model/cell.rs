@@ -1,9 +1,24 @@
 //! One cell, with HBase's own parts.
 
+use crate::error::{Error, Result};
 use bytes::Bytes;
 
-/// A cell's time: milliseconds since 1970 by convention, never negative. HBase compares it and nothing else.
+/// A cell's time: milliseconds since 1970 by convention, between 0 and [`MAX_TIMESTAMP`]. HBase compares it and nothing else.
 pub type Timestamp = i64;
+
+/// The largest timestamp a cell can have: HBase takes the one above it, `LATEST_TIMESTAMP`, for "the server's clock".
+pub const MAX_TIMESTAMP: Timestamp = Timestamp::MAX - 1;
+
+/// Checks that a cell can have this timestamp.
+///
+/// # Errors
+/// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) outside 0 to [`MAX_TIMESTAMP`].
+pub fn check_timestamp(timestamp: Timestamp) -> Result<()> {
+    if (0..=MAX_TIMESTAMP).contains(&timestamp) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("expected a timestamp between 0 and {MAX_TIMESTAMP}, found {timestamp}")))
+}
 
 /// The type of a cell, HBase's `KeyValue.Type`.
 ///

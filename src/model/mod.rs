@@ -6,7 +6,7 @@ mod mutation;
 mod position;
 pub mod wire;
 
-pub use cell::{Cell, CellKind, Timestamp};
+pub use cell::{Cell, CellKind, MAX_TIMESTAMP, Timestamp, check_timestamp};
 pub use event::ChangeEvent;
 pub use mutation::{Row, RowMutation};
 pub use position::Position;

@@ -69,9 +69,7 @@ pub fn decode(bytes: Bytes, position: Position) -> Result<ChangeEvent> {
             .ok()
             .and_then(CellKind::from_code)
             .ok_or_else(|| broken(format!("the unknown cell type {}", c.kind)))?;
-        if c.timestamp < 0 {
-            return Err(broken(format!("the negative timestamp {}", c.timestamp)));
-        }
+        super::check_timestamp(c.timestamp).map_err(|_| broken(format!("the timestamp {}", c.timestamp)))?;
         cells.push(Cell { family: c.family, qualifier: c.qualifier, timestamp: c.timestamp, kind, value: c.value });
     }
     Ok(ChangeEvent { row: mutation.row, cells, position, append_time: mutation.append_time })

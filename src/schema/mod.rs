@@ -11,9 +11,9 @@ pub mod term;
 mod value;
 
 pub use attribute::{Attribute, AttributeType, BaseEncoding, ScalarType};
-pub use catalog::Catalog;
+pub use catalog::{Catalog, META_FAMILY, META_TABLE, QUARANTINE_FAMILY, QUARANTINE_TABLE};
 pub use definition::{Definition, DefinitionSpec, Lifecycle, NO_FLOOR};
-pub use table::{TableSchema, check_name};
+pub use table::{ROW_KEY, TableSchema, check_name};
 pub use value::{AttributeValue, Float, Value};
 
 /// Number of an attribute or a definition in its table's dictionary; 0 is reserved.

@@ -65,7 +65,7 @@ pub trait Read: Send + Sync {
 /// A store.
 ///
 /// * Each [`RowMutation`] is atomic and isolated: no reader sees a part of it. A call with several is not a transaction.
-/// * Timestamps are always explicit and never negative. A put at the timestamp of an earlier put of the same column
+/// * Timestamps are always explicit, 0 to [`MAX_TIMESTAMP`](crate::model::MAX_TIMESTAMP). A put at the timestamp of an earlier put of the same column
 ///   replaces it. Markers mask classically, see [`CellKind`](crate::model::CellKind).
 /// * After an error any part of the call's mutations may have been applied; writing them again is harmless, because
 ///   timestamps are explicit.
@@ -98,7 +98,7 @@ pub trait Store: Read {
     ///
     /// # Errors
     /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for an empty or overlong row key, an unknown family, a
-    /// negative timestamp or a family-wide marker with a qualifier: nothing of the call is applied then.
+    /// timestamp out of bounds or a family-wide marker with a qualifier: nothing of the call is applied then.
     async fn mutate(&self, table: &str, mutations: Vec<RowMutation>, durability: Durability) -> Result<()>;
 
     /// On return everything written before is durable.

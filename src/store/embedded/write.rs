@@ -3,7 +3,7 @@
 use super::key;
 use super::tables::Table;
 use crate::error::{Error, Result};
-use crate::model::{Cell, RowMutation};
+use crate::model::{Cell, RowMutation, check_timestamp};
 use crate::schema::term;
 use bytes::{Bytes, BytesMut};
 
@@ -76,9 +76,7 @@ fn check_cell(table: &Table, row: usize, cell: &Cell) -> Result<usize> {
     if !table.families.iter().any(|(name, _)| *name == cell.family) {
         return Err(table.unknown_family(&cell.family));
     }
-    if cell.timestamp < 0 {
-        return Err(Error::invalid(format!("expected a timestamp of 0 or more, found {}", cell.timestamp)));
-    }
+    check_timestamp(cell.timestamp)?;
     if cell.kind.is_family_wide() && !cell.qualifier.is_empty() {
         return Err(Error::invalid(format!(
             "expected no qualifier on a family-wide marker, found \"{}\"",

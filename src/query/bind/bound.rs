@@ -1,0 +1,149 @@
+//! A query whose names are looked up and whose literals have the types of their columns.
+
+use super::domain::Domain;
+use crate::query::Mode;
+use crate::schema::Attribute;
+use std::fmt;
+use std::sync::Arc;
+
+/// What the binder made of a [`ParsedQuery`](crate::query::ParsedQuery). The next stage is
+/// [`Plan`](crate::query::Plan).
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoundQuery {
+    /// What is to be done.
+    pub mode: Mode,
+    /// The base table.
+    pub table: String,
+    /// The attributes the query mentions, each once; [`Column::Attribute`] counts into it.
+    pub attributes: Vec<Attribute>,
+    /// What is asked for.
+    pub output: Output,
+    /// What must hold; an empty [`Predicate::And`] without a WHERE clause.
+    pub predicate: Predicate,
+    /// How the rows are sorted, if they are.
+    pub order: Option<Order>,
+    /// At most so many rows.
+    pub limit: Option<u64>,
+}
+
+/// What a query asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Output {
+    /// These columns, in this order.
+    Columns(Vec<Column>),
+    /// How many rows there are.
+    Count,
+}
+
+/// A column of a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// `id`, the row key.
+    RowKey,
+    /// The attribute at this place of [`BoundQuery::attributes`].
+    Attribute(usize),
+}
+
+/// The key rows are sorted by. Rows that compare equal are in the order of their row keys, and in the reverse of it when
+/// descending, whichever way they are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Order {
+    /// The column; not an array.
+    pub column: Column,
+    /// From the largest to the smallest. Null counts as the largest, as in PostgreSQL.
+    pub descending: bool,
+}
+
+/// What a row must satisfy.
+///
+/// A test of a null is unknown. There is no negation in the tree: the binder is to push NOT down to the tests when it
+/// comes. So a node is true exactly if its tests make it true with unknown taken for false, and more true tests never make
+/// a node false.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Predicate {
+    /// All hold; true when empty.
+    And(Vec<Predicate>),
+    /// One holds; false when empty.
+    Or(Vec<Predicate>),
+    /// Some element of a column is in a set.
+    Test(Arc<Test>),
+}
+
+/// A test of one column: true if the value, or some element of it, is in a set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Test {
+    /// The column.
+    pub column: Column,
+    pub(crate) domain: Domain,
+    pub(crate) text: String,
+}
+
+impl Predicate {
+    /// Evaluates the tree over `test`.
+    pub(crate) fn holds(&self, test: &mut dyn FnMut(&Test) -> bool) -> bool {
+        match self {
+            Self::And(parts) => parts.iter().all(|p| p.holds(test)),
+            Self::Or(parts) => parts.iter().any(|p| p.holds(test)),
+            Self::Test(one) => test(one),
+        }
+    }
+
+    /// Whether it holds for every row.
+    pub(crate) fn is_true(&self) -> bool {
+        matches!(self, Self::And(parts) if parts.is_empty())
+    }
+
+    /// Whether it holds for no row: in the form the binder leaves, an empty [`Predicate::Or`].
+    pub(crate) fn is_false(&self) -> bool {
+        match self {
+            Self::Or(parts) => parts.is_empty(),
+            Self::And(_) => false,
+            Self::Test(test) => test.domain.is_empty(),
+        }
+    }
+
+    /// The parts that must all hold.
+    pub(crate) fn conjuncts(&self) -> &[Predicate] {
+        match self {
+            Self::And(parts) => parts,
+            one => std::slice::from_ref(one),
+        }
+    }
+
+    /// Calls `see` with every test of the tree.
+    pub(crate) fn visit(&self, see: &mut dyn FnMut(&Arc<Test>)) {
+        match self {
+            Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|p| p.visit(see)),
+            Self::Test(test) => see(test),
+        }
+    }
+
+    /// Whether it can only hold for rows in which some attribute is present.
+    pub(crate) fn needs_an_attribute(&self) -> bool {
+        match self {
+            Self::And(parts) => parts.iter().any(Self::needs_an_attribute),
+            Self::Or(parts) => parts.iter().all(Self::needs_an_attribute),
+            Self::Test(test) => test.column != Column::RowKey,
+        }
+    }
+}
+
+impl fmt::Display for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (parts, between, empty) = match self {
+            Self::And(parts) => (parts, " AND ", "true"),
+            Self::Or(parts) => (parts, " OR ", "false"),
+            Self::Test(test) => return f.write_str(&test.text),
+        };
+        if parts.is_empty() {
+            return f.write_str(empty);
+        }
+        for (i, part) in parts.iter().enumerate() {
+            if i > 0 {
+                f.write_str(between)?;
+            }
+            if matches!(part, Self::Test(_)) { part.fmt(f)? } else { write!(f, "({part})")? }
+        }
+        Ok(())
+    }
+}

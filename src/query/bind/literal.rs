@@ -1,0 +1,86 @@
+//! Literals take the type of the column they are compared with.
+
+use crate::error::{Action, Error, ErrorKind, Result};
+use crate::query::parse::Literal;
+use crate::schema::{Attribute, Float, ROW_KEY, ScalarType, Value, term};
+use bytes::Bytes;
+
+fn mismatch(attribute: &Attribute, expected: &str, found: &Literal, advice: &str) -> Error {
+    Error::new(
+        ErrorKind::WrongType,
+        format!("{} is {}: expected {expected}, found {found}{advice}", attribute.name, attribute.kind),
+    )
+    .with_action(Action::FixConfig)
+}
+
+/// The bytes of a row key.
+pub(super) fn row_key(literal: &Literal) -> Result<Bytes> {
+    match literal {
+        Literal::Text(text) => Ok(Bytes::copy_from_slice(text.as_bytes())),
+        Literal::Bytes(bytes) => Ok(Bytes::copy_from_slice(bytes)),
+        Literal::Number(_) | Literal::Bool(_) => Err(Error::new(
+            ErrorKind::WrongType,
+            format!(
+                "{ROW_KEY} is the row key: expected text, or bytes like X'00ff', found {literal}; write '{literal}'"
+            ),
+        )
+        .with_action(Action::FixConfig)),
+    }
+}
+
+/// The term encoding of a literal compared with an attribute.
+pub(super) fn encoded(attribute: &Attribute, literal: &Literal) -> Result<Bytes> {
+    let value = match attribute.kind.scalar {
+        ScalarType::Text => text(attribute, literal)?,
+        ScalarType::Int => int(attribute, literal)?,
+        ScalarType::Float => float(attribute, literal)?,
+        ScalarType::Bool => match literal {
+            Literal::Bool(value) => Value::Bool(*value),
+            other => return Err(mismatch(attribute, "TRUE or FALSE", other, "")),
+        },
+    };
+    let mut out = Vec::new();
+    term::encode(&value, &mut out);
+    Ok(out.into())
+}
+
+fn text(attribute: &Attribute, literal: &Literal) -> Result<Value> {
+    match literal {
+        Literal::Text(text) => Ok(Value::Text(text.clone())),
+        Literal::Bytes(_) => Err(mismatch(attribute, "text in single quotes", literal, "")),
+        other => Err(mismatch(attribute, "text in single quotes", other, &format!("; write '{other}'"))),
+    }
+}
+
+/// What a quoted literal holds, if it would be right without its quotes.
+fn unquoted<T: std::str::FromStr>(literal: &Literal) -> String {
+    match literal {
+        Literal::Text(text) if text.parse::<T>().is_ok() => format!("; write {text} without quotes"),
+        _ => String::new(),
+    }
+}
+
+fn int(attribute: &Attribute, literal: &Literal) -> Result<Value> {
+    let Literal::Number(number) = literal else {
+        return Err(mismatch(attribute, "an integer", literal, &unquoted::<i64>(literal)));
+    };
+    if let Ok(int) = number.parse() {
+        return Ok(Value::Int(int));
+    }
+    let digits = number.strip_prefix('-').unwrap_or(number);
+    if digits.bytes().all(|b| b.is_ascii_digit()) {
+        let advice = format!("; the range is {} to {}", i64::MIN, i64::MAX);
+        return Err(mismatch(attribute, "a 64-bit integer", literal, &advice));
+    }
+    Err(mismatch(attribute, "an integer", literal, "; round it, for only a float attribute has fractions"))
+}
+
+fn float(attribute: &Attribute, literal: &Literal) -> Result<Value> {
+    let Literal::Number(number) = literal else {
+        return Err(mismatch(attribute, "a number", literal, &unquoted::<f64>(literal)));
+    };
+    match number.parse::<f64>() {
+        Ok(float) if float.is_finite() => Ok(Value::Float(Float::new(float))),
+        _ => Err(mismatch(attribute, "a 64-bit float", literal, &format!("; the largest is {:e}", f64::MAX))),
+    }
+}

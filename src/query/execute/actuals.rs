@@ -1,0 +1,54 @@
+//! What running a query took.
+
+use crate::model::Row;
+use serde::{Serialize, Serializer};
+use std::fmt;
+use std::time::Duration;
+
+/// What running a query took so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Actuals {
+    /// Ranges opened and rows got by key.
+    pub seeks: u64,
+    /// Entries read.
+    pub entries: u64,
+    /// Base rows read, by key or by a scan; those a filter held back in the store included.
+    pub base_rows: u64,
+    /// Bytes of keys and values that came back from the store.
+    pub bytes: u64,
+    /// Rows of the answer.
+    pub returned: u64,
+    /// Entries whose base row did not have their values.
+    pub dropped_by_verification: u64,
+    /// Time spent in [`Cursor::next_page`](super::Cursor::next_page); in JSON as `elapsed_ms`, in milliseconds.
+    #[serde(rename = "elapsed_ms", serialize_with = "milliseconds")]
+    pub elapsed: Duration,
+}
+
+fn milliseconds<S: Serializer>(elapsed: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(elapsed.as_secs_f64() * 1_000.0)
+}
+
+impl Actuals {
+    /// Counts what a row from the store weighs.
+    pub(super) fn weigh(&mut self, row: &Row) {
+        let cells: usize = row.cells.iter().map(|c| c.value.len() + c.qualifier.len()).sum();
+        self.bytes += (row.key.len() + cells) as u64;
+    }
+}
+
+impl fmt::Display for Actuals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} seeks, {} entries, {} base rows, {} bytes, {} returned, {} dropped by verification, {:.3} ms",
+            self.seeks,
+            self.entries,
+            self.base_rows,
+            self.bytes,
+            self.returned,
+            self.dropped_by_verification,
+            self.elapsed.as_secs_f64() * 1_000.0
+        )
+    }
+}

@@ -1,0 +1,193 @@
+//! The values of a row that was found, from its base row or from an entry.
+
+use crate::error::Result;
+use crate::model::Row;
+use crate::query::bind::{Column, Predicate};
+use crate::query::plan::IndexPath;
+use crate::schema::state::TermValue;
+use crate::schema::{Attribute, AttributeValue, Value, encoding, term};
+use bytes::Bytes;
+use std::ops::Range;
+
+/// A row of the answer to be.
+pub(super) enum Found<'a> {
+    /// As its base row has it.
+    Base(&'a BaseRow),
+    /// As an entry has it.
+    Entry(&'a EntryRow<'a>),
+}
+
+impl Found<'_> {
+    /// The row key.
+    pub(super) fn key(&self) -> &Bytes {
+        match self {
+            Self::Base(base) => &base.key,
+            Self::Entry(entry) => &entry.key,
+        }
+    }
+
+    /// An attribute's value.
+    pub(super) fn value(&self, slot: usize) -> Result<Option<AttributeValue>> {
+        match self {
+            Self::Base(base) => Ok(base.values[slot].clone()),
+            Self::Entry(entry) => {
+                Ok(entry.term(slot).map(term::decode).transpose()?.flatten().map(AttributeValue::One))
+            }
+        }
+    }
+
+    /// What a scalar attribute is sorted by: its encoding, none for null.
+    pub(super) fn encoded(&self, slot: usize) -> Option<&[u8]> {
+        match self {
+            Self::Base(base) => match &base.terms[slot] {
+                TermValue::Live(bytes) => Some(bytes),
+                TermValue::Tombstone => None,
+            },
+            Self::Entry(entry) => entry.term(slot).filter(|t| *t != [term::NULL]),
+        }
+    }
+}
+
+/// A decoded base row. What could not be decoded counts as null.
+pub(super) struct BaseRow {
+    pub(super) key: Bytes,
+    values: Vec<Option<AttributeValue>>,
+    terms: Vec<TermValue>,
+}
+
+impl BaseRow {
+    /// Decodes the attributes in `slots`.
+    pub(super) fn decode(row: Row, attributes: &[Attribute], slots: &[usize]) -> Self {
+        let mut values = vec![None; attributes.len()];
+        let mut terms = vec![TermValue::Tombstone; attributes.len()];
+        for slot in slots {
+            let attribute = &attributes[*slot];
+            let cell = row.newest(attribute.family.as_bytes(), attribute.qualifier.as_bytes());
+            let value = cell.and_then(|c| encoding::decode(attribute, &c.value).ok());
+            // An array without elements is no value.
+            if let Some(value) = value.filter(|v| !v.elements().is_empty()) {
+                terms[*slot] = TermValue::of(&value);
+                values[*slot] = Some(value);
+            }
+        }
+        Self { key: row.key, values, terms }
+    }
+
+    /// Whether the row satisfies a predicate.
+    ///
+    /// # Errors
+    /// None for rows that were decoded here.
+    pub(super) fn satisfies(&self, predicate: &Predicate) -> Result<bool> {
+        let mut outcome = Ok(());
+        let holds = predicate.holds(&mut |test| match test.column {
+            Column::RowKey => test.domain.contains(&self.key),
+            Column::Attribute(slot) => match any_element(&self.terms[slot], |e| test.domain.contains(e)) {
+                Ok(holds) => holds,
+                Err(error) => {
+                    outcome = Err(error);
+                    false
+                }
+            },
+        });
+        outcome.map(|()| holds)
+    }
+
+    /// Whether the row's values give an entry with these terms: one element of each attribute, null for a later attribute
+    /// that has none.
+    ///
+    /// # Errors
+    /// [`Corrupt`](crate::error::ErrorKind::Corrupt) when `terms` are no terms.
+    pub(super) fn gives(&self, mut terms: &[u8], path: &IndexPath) -> Result<bool> {
+        for (place, slot) in path.terms.iter().enumerate() {
+            let (one, rest) = terms.split_at(term::len(terms)?);
+            terms = rest;
+            let fits = match &self.terms[*slot] {
+                TermValue::Tombstone => place > 0 && one == [term::NULL],
+                live @ TermValue::Live(_) => any_element(live, |element| element == one)?,
+            };
+            if !fits {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Whether some element of a term value satisfies a condition.
+fn any_element(value: &TermValue, mut condition: impl FnMut(&[u8]) -> bool) -> Result<bool> {
+    let TermValue::Live(bytes) = value else { return Ok(false) };
+    let mut rest: &[u8] = bytes;
+    while !rest.is_empty() {
+        let (element, after) = rest.split_at(term::len(rest)?);
+        if condition(element) {
+            return Ok(true);
+        }
+        rest = after;
+    }
+    Ok(false)
+}
+
+/// What an entry tells of its row: the key, and the terms of attributes that are no arrays.
+pub(super) struct EntryRow<'a> {
+    pub(super) key: Bytes,
+    terms: &'a [u8],
+    /// Where each term is; empty when nobody asks for terms.
+    places: &'a [Range<usize>],
+    slots: &'a [usize],
+}
+
+impl<'a> EntryRow<'a> {
+    pub(super) fn new(key: Bytes, terms: &'a [u8], places: &'a [Range<usize>], slots: &'a [usize]) -> Self {
+        Self { key, terms, places, slots }
+    }
+
+    fn term(&self, slot: usize) -> Option<&'a [u8]> {
+        let place = self.slots.iter().position(|s| *s == slot)?;
+        self.terms.get(self.places.get(place)?.clone())
+    }
+
+    /// Whether the row may satisfy a predicate, as far as the entry tells: a test of something else is taken to hold.
+    pub(super) fn may_satisfy(&self, predicate: &Predicate, attributes: &[Attribute]) -> bool {
+        predicate.holds(&mut |test| match test.column {
+            Column::RowKey => test.domain.contains(&self.key),
+            Column::Attribute(slot) if attributes[slot].kind.array => true,
+            Column::Attribute(slot) => self.term(slot).is_none_or(|t| t != [term::NULL] && test.domain.contains(t)),
+        })
+    }
+}
+
+/// Finds where each term of an encoded list is.
+///
+/// # Errors
+/// [`Corrupt`](crate::error::ErrorKind::Corrupt) when they are no terms.
+pub(super) fn places(terms: &[u8], out: &mut Vec<Range<usize>>) -> Result<()> {
+    out.clear();
+    let mut at = 0;
+    while at < terms.len() {
+        let len = term::len(&terms[at..])?;
+        out.push(at..at + len);
+        at += len;
+    }
+    Ok(())
+}
+
+/// A row key as text: UTF-8 as it is, other bytes as `\xNN`.
+///
+/// ```
+/// assert_eq!(sideindex::query::escaped(b"caf\xc3\xa9 \xff"), "café \\xff");
+/// ```
+pub fn escaped(key: &[u8]) -> String {
+    let mut out = String::with_capacity(key.len());
+    for chunk in key.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            out.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    out
+}
+
+/// A row key as a value.
+pub(super) fn key_value(key: &[u8]) -> AttributeValue {
+    AttributeValue::One(Value::Text(escaped(key)))
+}

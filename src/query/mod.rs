@@ -1,0 +1,91 @@
+//! Answers queries: SQL text → [`ParsedQuery`] → [`BoundQuery`] → [`Plan`] → [`Cursor`].
+//!
+//! * [`parse`] reads the text and refuses by name what is not supported.
+//! * [`bind`] looks names up and gives literals the types of their columns.
+//! * [`prepare`] does both, lists every path to the rows, estimates them where there is a choice, and chooses.
+//! * [`Prepared::cursor`] answers page by page in bounded memory; [`Prepared::explain`] says what was considered.
+//!
+//! A comparison with a null is unknown, and a row is returned only where the WHERE clause is true. On an array a comparison
+//! means "some element", and COUNT(*) counts rows. Rows are verified, then filtered, then limited.
+//!
+//! ```
+//! use sideindex::query::{self, Options};
+//! use sideindex::schema::{Attribute, AttributeType, BaseEncoding, ScalarType, TableSchema};
+//! # let schema = TableSchema::new("packages".into(), vec!["a".into()], vec![Attribute {
+//! #     name: "section".into(), code: 1, kind: AttributeType { scalar: ScalarType::Text, array: false },
+//! #     encoding: BaseEncoding::Utf8, family: "a".into(), qualifier: "section".into() }], vec![]);
+//! let parsed = query::parse("SELECT id FROM packages WHERE section = 'net'")?;
+//! let bound = query::bind(&parsed, &schema)?;
+//! assert_eq!(bound.predicate.to_string(), "section = 'net'");
+//! # Ok::<(), sideindex::error::Error>(())
+//! ```
+
+mod bind;
+mod execute;
+mod explain;
+mod parse;
+mod plan;
+mod prepare;
+mod probe;
+#[cfg(test)]
+mod testing;
+
+pub use bind::{BoundQuery, Column, Order, Output, Predicate, Test, bind};
+pub use execute::{Actuals, Cursor, ResultRow, escaped};
+pub use explain::{Considered, Explain, Means, grouped};
+pub use parse::{
+    Literal, Mode, ParsedCondition, ParsedOrder, ParsedPredicate, ParsedQuery, ParsedSelect, parse, table_of,
+};
+pub use plan::Plan;
+pub use prepare::{Prepared, prepare};
+
+use crate::error::Error;
+use serde::Serialize;
+use std::fmt;
+use std::str::FromStr;
+
+/// What is promised of the rows a query returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Consistency {
+    /// Every entry is checked against its base row: no row is returned whose values are not those of the entry now, or that
+    /// does not satisfy the query.
+    #[default]
+    Verified,
+    /// Only disputed entries are checked, the others answer as of the watermark. Base rows are read, and checked then,
+    /// where the query needs more than the entries hold.
+    Indexed,
+}
+
+impl fmt::Display for Consistency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Verified => "verified",
+            Self::Indexed => "indexed",
+        })
+    }
+}
+
+impl FromStr for Consistency {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "verified" => Ok(Self::Verified),
+            "indexed" => Ok(Self::Indexed),
+            other => Err(Error::invalid(format!("expected the consistency verified or indexed, found {other:?}"))),
+        }
+    }
+}
+
+/// How a query may be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// What is promised of the rows.
+    pub consistency: Consistency,
+    /// Whether the base table may be scanned when no index answers.
+    pub allow_scan: bool,
+    /// Estimate the paths even where there is no choice, so that [`Prepared::explain`] can show what they cost. EXPLAIN and
+    /// EXPLAIN ANALYZE always do.
+    pub estimate: bool,
+}

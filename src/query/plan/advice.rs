@@ -1,0 +1,113 @@
+//! What to say of a query that no index answers.
+
+use crate::query::bind::{BoundQuery, Column, Predicate, Test};
+use crate::query::explain::clipped;
+use crate::schema::{Attribute, TableSchema};
+
+/// Says why a query is refused, and what would help.
+pub(super) fn refusal(query: &BoundQuery, schema: &TableSchema) -> String {
+    let table = &query.table;
+    if query.predicate.is_true() {
+        return format!(
+            "a query without WHERE reads the whole table {table}: add a WHERE, or allow it with --allow-scan"
+        );
+    }
+    let mut needed = Vec::new();
+    collect(&query.predicate, query, schema, &mut needed);
+    let mut message =
+        format!("no index of table {table} finds the rows with {}", clipped(&query.predicate.to_string()));
+    if needed.is_empty() {
+        message.push_str("; allow a scan of the whole table with --allow-scan");
+        return message;
+    }
+    let commands: Vec<String> = needed.iter().map(|n| n.text(table, schema)).collect();
+    message.push_str(&format!(
+        "; {} would help; or allow a scan of the whole table with --allow-scan",
+        commands.join(" and ")
+    ));
+    message
+}
+
+/// A definition that is missing.
+#[derive(PartialEq, Eq)]
+struct Needed<'a> {
+    attribute: &'a Attribute,
+    ordered: bool,
+}
+
+impl Needed<'_> {
+    fn text(&self, table: &str, schema: &TableSchema) -> String {
+        let name = &self.attribute.name;
+        let fits = |d: &&crate::schema::Definition| {
+            d.terms.first() == Some(&self.attribute.code) && (d.ordered || !self.ordered)
+        };
+        if let Some(building) = schema.definitions().iter().find(fits) {
+            return format!(
+                "waiting until the definition {} is active (`index status` shows how far it is)",
+                building.name
+            );
+        }
+        // Definitions share one name space; one of the obvious name may be there without being of use.
+        let mut definition = format!("by_{name}{}", if self.ordered { "_ordered" } else { "" });
+        if self.ordered && schema.definition(&format!("by_{name}")).is_none() {
+            definition = format!("by_{name}");
+        }
+        let ordered = if self.ordered { " --ordered" } else { "" };
+        format!("`index create {table} {definition} --on {name}{ordered}`")
+    }
+}
+
+/// The definitions that would lead to the rows: one for an AND, one for every arm of an OR that has none.
+fn collect<'a>(
+    predicate: &Predicate,
+    query: &'a BoundQuery,
+    schema: &TableSchema,
+    needed: &mut Vec<Needed<'a>>,
+) -> bool {
+    match predicate {
+        Predicate::Test(test) => match need(test, query) {
+            Some(need) => {
+                if !needed.contains(&need) {
+                    needed.push(need);
+                }
+                true
+            }
+            None => false,
+        },
+        Predicate::And(parts) => {
+            // An equality leads to the fewest rows; failing that, a range; failing that, an OR all of whose arms can be helped.
+            let rank = |p: &&Predicate| match p {
+                Predicate::Test(test) => match need(test, query) {
+                    Some(n) => u8::from(n.ordered),
+                    None => 3,
+                },
+                _ => 2,
+            };
+            let mut parts: Vec<&Predicate> = parts.iter().collect();
+            parts.sort_by_key(rank);
+            parts.into_iter().any(|part| collect(part, query, schema, needed))
+        }
+        Predicate::Or(arms) => {
+            let before = needed.len();
+            let all = arms.iter().all(|arm| has_path(arm, query, schema) || collect(arm, query, schema, needed));
+            if !all {
+                needed.truncate(before);
+            }
+            all
+        }
+    }
+}
+
+fn need<'a>(test: &Test, query: &'a BoundQuery) -> Option<Needed<'a>> {
+    match test.column {
+        Column::RowKey => None,
+        Column::Attribute(slot) => {
+            Some(Needed { attribute: &query.attributes[slot], ordered: test.domain.points().is_none() })
+        }
+    }
+}
+
+fn has_path(arm: &Predicate, query: &BoundQuery, schema: &TableSchema) -> bool {
+    let alone = BoundQuery { predicate: arm.clone(), ..query.clone() };
+    !super::candidates(&alone, schema).roots.is_empty()
+}

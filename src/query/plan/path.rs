@@ -1,0 +1,122 @@
+//! Paths: the ways to find the rows that may satisfy a predicate.
+
+use crate::query::bind::Predicate;
+use crate::query::bind::domain::{Edge, Interval, Side};
+use crate::schema::{Definition, entry, term};
+use bytes::Bytes;
+use std::ops::Range;
+
+/// One way to find rows. What it finds includes every row it stands for, and may include others.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Path {
+    /// Rows by their keys.
+    Get(GetPath),
+    /// Rows by the entries of a definition.
+    Index(IndexPath),
+}
+
+/// Rows by their keys.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct GetPath {
+    /// The keys: sorted, each once.
+    pub(crate) keys: Vec<Bytes>,
+    /// The condition that gives them.
+    pub(crate) text: String,
+}
+
+/// Rows by the entries of a definition.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct IndexPath {
+    /// The definition.
+    pub(crate) definition: Definition,
+    /// Where its terms are in [`Plan::attributes`](super::Plan::attributes).
+    pub(crate) terms: Vec<usize>,
+    /// Where its entries are: sorted, and apart from each other.
+    pub(crate) ranges: Vec<EntryRange>,
+    /// So many leading terms have one and the same value in all entries read.
+    pub(crate) fixed: usize,
+    /// So many leading terms are restricted by the ranges; they are never null there.
+    pub(crate) restricted: usize,
+    /// The conditions the ranges stand for.
+    pub(crate) text: String,
+    /// What a row must satisfy beyond the conditions the ranges stand for.
+    pub(crate) residual: Predicate,
+}
+
+impl IndexPath {
+    /// Whether no two entries can be of one row.
+    pub(crate) fn is_distinct(&self) -> bool {
+        self.fixed == self.terms.len()
+    }
+}
+
+/// A range of entry keys, the salt left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EntryRange {
+    /// The salts it is read under.
+    pub(crate) salts: Range<u8>,
+    start: Vec<u8>,
+    stop: Option<Vec<u8>>,
+}
+
+impl EntryRange {
+    /// The entries whose terms start with `terms`, an encoded list that is not empty.
+    pub(crate) fn prefix(definition: &Definition, terms: &[u8]) -> Self {
+        let start = key(definition, terms);
+        let stop = entry::after_prefix(&start);
+        Self { salts: salts(definition, terms), start, stop }
+    }
+
+    /// The entries whose terms start with `terms` and go on with one of an interval; nulls are left out.
+    pub(crate) fn interval(definition: &Definition, terms: &[u8], interval: &Interval) -> Self {
+        let start = match &interval.from {
+            Edge::At(value, Side::Below) => Some(key(definition, &[terms, value].concat())),
+            Edge::At(value, Side::Above) => entry::after_prefix(&key(definition, &[terms, value].concat())),
+            // Null is below all values, and satisfies no condition.
+            Edge::Start | Edge::End => Some(key(definition, &[terms, &[term::NULL + 1]].concat())),
+        };
+        let stop = match &interval.to {
+            Edge::At(value, Side::Below) => Some(key(definition, &[terms, value].concat())),
+            Edge::At(value, Side::Above) => entry::after_prefix(&key(definition, &[terms, value].concat())),
+            Edge::Start | Edge::End => entry::after_prefix(&key(definition, terms)),
+        };
+        // There is always a key after an encoded value, whose type byte is not 0xFF.
+        Self { salts: salts(definition, terms), start: start.unwrap_or_default(), stop }
+    }
+
+    /// Its first key under a salt, and the first key after it.
+    pub(crate) fn bounds(&self, salt: u8) -> (Bytes, Option<Bytes>) {
+        let salted = |key: &Vec<u8>| Bytes::from([&[salt], key.as_slice()].concat());
+        let stop = match &self.stop {
+            Some(stop) => Some(salted(stop)),
+            None => salt.checked_add(1).map(|next| Bytes::from(vec![next])),
+        };
+        (salted(&self.start), stop)
+    }
+}
+
+fn key(definition: &Definition, terms: &[u8]) -> Vec<u8> {
+    entry::prefix(0, definition.code, terms).split_off(1)
+}
+
+/// The salts of entries whose terms start with `terms`.
+fn salts(definition: &Definition, terms: &[u8]) -> Range<u8> {
+    if definition.ordered {
+        return 0..definition.salts.max(1);
+    }
+    // The terms are encoded by the binder, so the first has a length; a whole list is hashed otherwise.
+    let first = term::len(terms).map_or(terms, |len| &terms[..len]);
+    let salt = entry::salt(definition, first, &[]);
+    salt..salt + 1
+}
+
+/// A way to find rows that may be put together from several paths.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Access {
+    /// No row can satisfy the predicate.
+    Nothing,
+    /// The path of this number.
+    Path(usize),
+    /// All of these, one after the other; each may be found in one of several ways.
+    Union(Vec<Vec<Access>>),
+}

@@ -1,0 +1,130 @@
+//! Random values, nasty ones among them.
+
+use fastrand::Rng;
+use std::cmp::Ordering;
+
+/// A value, as the test knows it.
+#[derive(Debug, Clone)]
+pub enum V {
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Bool,
+    Int,
+    Float,
+    Text,
+}
+
+/// What a row has in a column.
+#[derive(Debug, Clone)]
+pub enum Held {
+    Null,
+    One(V),
+    Many(Vec<V>),
+    /// A cell that does not decode, which counts as null.
+    Broken,
+}
+
+impl Held {
+    pub fn elements(&self) -> &[V] {
+        match self {
+            Self::Null | Self::Broken => &[],
+            Self::One(value) => std::slice::from_ref(value),
+            Self::Many(values) => values,
+        }
+    }
+}
+
+impl V {
+    /// The order of one type's values: false first; numbers by size, NaN last; text by its bytes.
+    pub fn order(&self, other: &V) -> Ordering {
+        match (self, other) {
+            (Self::Bool(a), Self::Bool(b)) => u8::from(*a).cmp(&u8::from(*b)),
+            (Self::Int(a), Self::Int(b)) => a.cmp(b),
+            (Self::Text(a), Self::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
+            (Self::Float(a), Self::Float(b)) => {
+                a.partial_cmp(b).unwrap_or_else(|| u8::from(a.is_nan()).cmp(&u8::from(b.is_nan())))
+            }
+            _ => panic!("{self:?} and {other:?} have different types"),
+        }
+    }
+
+    /// As the answer's JSON must show it.
+    pub fn json(&self) -> serde_json::Value {
+        match self {
+            Self::Bool(b) => serde_json::json!(b),
+            Self::Int(i) => serde_json::json!(i),
+            Self::Text(t) => serde_json::json!(t),
+            Self::Float(f) if f.is_nan() => serde_json::json!("NaN"),
+            Self::Float(f) if *f == 0.0 => serde_json::json!(0.0),
+            Self::Float(f) => serde_json::json!(f),
+        }
+    }
+
+    /// As a UTF-8 cell.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Bool(b) => b.to_string(),
+            Self::Int(i) => i.to_string(),
+            Self::Float(f) => f.to_string(),
+            Self::Text(t) => t.clone(),
+        }
+    }
+
+    /// As a JSON cell; unlike [`json`](Self::json) it keeps the sign of zero.
+    pub fn stored_json(&self) -> String {
+        match self {
+            Self::Float(f) if !f.is_nan() => format!("{f:?}"),
+            other => other.json().to_string(),
+        }
+    }
+
+    pub fn random(kind: Kind, rng: &mut Rng) -> V {
+        const TEXTS: [&str; 16] = [
+            "",
+            "a",
+            "b",
+            "aa",
+            "ab",
+            "\0",
+            "a\0",
+            "a\0b",
+            "\0\u{1}",
+            "é",
+            "日本",
+            "\u{10FFFF}",
+            "it's",
+            "\\",
+            "%",
+            "A",
+        ];
+        const INTS: [i64; 12] = [i64::MIN, i64::MIN + 1, -256, -2, -1, 0, 1, 2, 3, 255, i64::MAX - 1, i64::MAX];
+        const FLOATS: [f64; 14] =
+            [f64::MIN, -1e10, -1.5, -1.0, -f64::MIN_POSITIVE, -0.0, 0.0, 5e-324, 0.1, 1.0, 1.5, 2.0, 1e300, f64::MAX];
+        match kind {
+            Kind::Bool => V::Bool(rng.bool()),
+            // Mostly few values, so that conditions meet them.
+            Kind::Int if rng.u8(0..3) == 0 => V::Int(INTS[rng.usize(0..INTS.len())]),
+            Kind::Int => V::Int(rng.i64(0..5)),
+            Kind::Float => V::Float(FLOATS[rng.usize(0..FLOATS.len())]),
+            Kind::Text if rng.bool() => V::Text(TEXTS[rng.usize(0..TEXTS.len())].to_owned()),
+            Kind::Text => V::Text(["a", "b", "c", "ab"][rng.usize(0..4)].to_owned()),
+        }
+    }
+}
+
+/// A row key: mostly plain, sometimes not even UTF-8.
+pub fn random_key(rng: &mut Rng) -> Vec<u8> {
+    const NASTY: [&[u8]; 10] =
+        [b"\0", b"\0\xff", b"\xff", b"\xff\xff", b"a\0b", b"\xc3\xa9", b"x\xc3", b"a'b", b"a\\", b"\x00\x01"];
+    if rng.u8(0..4) == 0 {
+        NASTY[rng.usize(0..NASTY.len())].to_vec()
+    } else {
+        format!("r{}", rng.u8(0..60)).into_bytes()
+    }
+}

@@ -1,0 +1,271 @@
+//! A random table: its schema, its rows, and the entries that stand for them, right ones and wrong ones.
+
+use crate::data::{Held, Kind, V, random_key};
+use bytes::Bytes;
+use fastrand::Rng;
+use sideindex::model::{Cell, RowMutation};
+use sideindex::schema::{
+    Attribute, AttributeType, BaseEncoding, Definition, Lifecycle, NO_FLOOR, ScalarType, TableSchema, Value, entry,
+    term,
+};
+use sideindex::store::embedded::EmbeddedStore;
+use sideindex::store::{Durability, Store, TableDescriptor};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+pub struct Column {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub array: bool,
+    encoding: BaseEncoding,
+    family: &'static str,
+    code: u16,
+}
+
+/// A wrong entry, whether it is marked disputed, and where it says the row is.
+struct Entry {
+    definition: usize,
+    key: Vec<u8>,
+    disputed: bool,
+    right: bool,
+}
+
+pub struct Fixture {
+    pub table: String,
+    pub columns: Vec<Column>,
+    pub schema: TableSchema,
+    pub rows: BTreeMap<Vec<u8>, Vec<Held>>,
+    /// Whether some entries are wrong and not marked so, as `indexed` cannot see.
+    pub has_outdated_undisputed: bool,
+    definitions: Vec<Definition>,
+    entries: Vec<Entry>,
+}
+
+/// Names as they may be: ones that SQL has to quote among them.
+const NAMES: [&str; 8] = ["a", "b", "order", "c-d", "e.f", "G", "h_1", "select"];
+
+impl Fixture {
+    pub fn random(rng: &mut Rng, table: &str) -> Self {
+        let columns: Vec<Column> = (0..rng.usize(1..=6)).map(|i| random_column(i, rng)).collect();
+        let mut rows = BTreeMap::new();
+        for _ in 0..rng.usize(0..50) {
+            let held: Vec<Held> = columns.iter().map(|c| random_held(c, rng)).collect();
+            rows.insert(random_key(rng), held);
+        }
+        // A row without cells is none.
+        rows.retain(|_, held: &mut Vec<Held>| held.iter().any(|h| !matches!(h, Held::Null)));
+        let definitions: Vec<Definition> = (0..rng.usize(0..=5)).map(|i| random_definition(i, &columns, rng)).collect();
+        let attributes = columns.iter().map(attribute).collect();
+        let schema = TableSchema::new(table.to_owned(), vec!["f".into(), "g".into()], attributes, definitions.clone());
+        let mut fixture = Self {
+            table: table.to_owned(),
+            columns,
+            schema,
+            rows,
+            has_outdated_undisputed: rng.bool(),
+            definitions,
+            entries: Vec::new(),
+        };
+        fixture.entries = fixture.right_entries(rng);
+        let wrong = fixture.wrong_entries(rng);
+        fixture.entries.extend(wrong);
+        fixture
+    }
+
+    /// The column of an attribute code.
+    pub fn column_of(&self, code: u16) -> usize {
+        self.columns.iter().position(|c| c.code == code).unwrap()
+    }
+
+    fn right_entries(&self, rng: &mut Rng) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        for (number, definition) in self.definitions.iter().enumerate() {
+            // Nothing may be read of a definition that is not active: it has wrong entries only.
+            if definition.state != Lifecycle::Active {
+                continue;
+            }
+            for (row, held) in &self.rows {
+                for terms in self.combinations(definition, held) {
+                    let key = entry::encode(definition, &terms.concat(), row).unwrap();
+                    entries.push(Entry { definition: number, key, disputed: rng.u8(0..6) == 0, right: true });
+                }
+            }
+        }
+        entries
+    }
+
+    /// Entries that say of a row, or of one that isn't there, what isn't so.
+    fn wrong_entries(&self, rng: &mut Rng) -> Vec<Entry> {
+        let right: BTreeSet<&[u8]> = self.entries.iter().map(|e| e.key.as_slice()).collect();
+        let rows: Vec<&Vec<u8>> = self.rows.keys().collect();
+        let mut wrong: BTreeMap<Vec<u8>, Entry> = BTreeMap::new();
+        for (number, definition) in self.definitions.iter().enumerate() {
+            for _ in 0..rng.usize(0..25) {
+                let row = match rng.u8(0..5) {
+                    0 => random_key(rng),
+                    _ if rows.is_empty() => continue,
+                    _ => rows[rng.usize(0..rows.len())].clone(),
+                };
+                let mut terms = Vec::new();
+                for (place, code) in definition.terms.iter().enumerate() {
+                    let column = &self.columns[self.column_of(*code)];
+                    if place > 0 && rng.u8(0..5) == 0 {
+                        term::encode_null(&mut terms);
+                    } else {
+                        term::encode(&value(&V::random(column.kind, rng)), &mut terms);
+                    }
+                }
+                let key = entry::encode(definition, &terms, &row).unwrap();
+                if !right.contains(key.as_slice()) {
+                    let disputed = !self.has_outdated_undisputed || rng.bool();
+                    wrong.insert(key.clone(), Entry { definition: number, key, disputed, right: false });
+                }
+            }
+        }
+        wrong.into_values().collect()
+    }
+
+    /// Every combination of a row's elements: none without a first term, null for a later one that is missing.
+    fn combinations(&self, definition: &Definition, held: &[Held]) -> Vec<Vec<Vec<u8>>> {
+        let mut combinations: Vec<Vec<Vec<u8>>> = vec![Vec::new()];
+        for (place, code) in definition.terms.iter().enumerate() {
+            let column = self.column_of(*code);
+            let mut elements: BTreeSet<Vec<u8>> = BTreeSet::new();
+            for element in held[column].elements() {
+                let mut encoded = Vec::new();
+                term::encode(&value(element), &mut encoded);
+                elements.insert(encoded);
+            }
+            if elements.is_empty() && place > 0 {
+                elements.insert(vec![term::NULL]);
+            }
+            combinations = combinations
+                .iter()
+                .flat_map(|c| elements.iter().map(move |e| c.iter().cloned().chain([e.clone()]).collect()))
+                .collect();
+        }
+        combinations
+    }
+
+    pub async fn write(&self, store: &EmbeddedStore) {
+        store.create_table(&TableDescriptor::new(&self.table, &["f", "g"], 1)).await.unwrap();
+        store.create_table(&TableDescriptor::new(self.schema.index_table(), &["i"], 1)).await.unwrap();
+        let base = self.rows.iter().map(|(key, held)| {
+            let cells = self.columns.iter().zip(held).filter_map(|(column, held)| {
+                let value = cell(column, held)?;
+                Some(Cell::put(column.family, format!("q-{}", column.name), 7, value))
+            });
+            RowMutation::new(key.clone(), cells.collect())
+        });
+        store.mutate(&self.table, base.collect(), Durability::Relaxed).await.unwrap();
+        let entries = self.entries.iter().map(|e| {
+            let put = Cell::put(entry::FAMILY, entry::QUALIFIER, 7, entry::encode_value(e.disputed));
+            RowMutation::new(e.key.clone(), vec![put])
+        });
+        store.mutate(&self.schema.index_table(), entries.collect(), Durability::Relaxed).await.unwrap();
+    }
+}
+
+fn random_column(i: usize, rng: &mut Rng) -> Column {
+    let kind = [Kind::Bool, Kind::Int, Kind::Float, Kind::Text, Kind::Text][rng.usize(0..5)];
+    let array = rng.u8(0..3) == 0;
+    Column {
+        name: NAMES[i],
+        kind,
+        array,
+        encoding: if array || rng.u8(0..3) == 0 { BaseEncoding::Json } else { BaseEncoding::Utf8 },
+        family: if rng.u8(0..4) == 0 { "g" } else { "f" },
+        code: [1, 2, 0xFF, 0x100, 0xFFFE, 0xFFFF][i],
+    }
+}
+
+fn random_held(column: &Column, rng: &mut Rng) -> Held {
+    match rng.u8(0..12) {
+        0..=2 => Held::Null,
+        3 if rng.bool() && !(column.kind == Kind::Text && column.encoding == BaseEncoding::Utf8) => Held::Broken,
+        // No element at all only as it may be met in a base table: sideindex writes none.
+        _ if column.array => Held::Many((0..rng.usize(0..4)).map(|_| V::random(column.kind, rng)).collect()),
+        _ => Held::One(V::random(column.kind, rng)),
+    }
+}
+
+fn random_definition(i: usize, columns: &[Column], rng: &mut Rng) -> Definition {
+    let mut codes: Vec<u16> = columns.iter().map(|c| c.code).collect();
+    rng.shuffle(&mut codes);
+    codes.truncate(rng.usize(1..=3));
+    Definition {
+        format: Definition::FORMAT,
+        name: format!("d{i}"),
+        code: [0xFFFF, 1, 2, 0xFF, 0xFF00][i],
+        terms: codes,
+        ordered: rng.bool(),
+        salts: rng.u8(1..=4),
+        floor: NO_FLOOR,
+        generation: 1,
+        epoch: 1,
+        state: if rng.u8(0..8) == 0 { Lifecycle::Building } else { Lifecycle::Active },
+        degraded: false,
+    }
+}
+
+fn attribute(column: &Column) -> Attribute {
+    let scalar = match column.kind {
+        Kind::Bool => ScalarType::Bool,
+        Kind::Int => ScalarType::Int,
+        Kind::Float => ScalarType::Float,
+        Kind::Text => ScalarType::Text,
+    };
+    Attribute {
+        name: column.name.to_owned(),
+        code: column.code,
+        kind: AttributeType { scalar, array: column.array },
+        encoding: column.encoding,
+        family: column.family.to_owned(),
+        qualifier: format!("q-{}", column.name),
+    }
+}
+
+/// The library's value, which only its codecs see.
+fn value(v: &V) -> Value {
+    match v {
+        V::Bool(b) => (*b).into(),
+        V::Int(i) => (*i).into(),
+        V::Float(f) => (*f).into(),
+        V::Text(t) => t.as_str().into(),
+    }
+}
+
+fn cell(column: &Column, held: &Held) -> Option<Bytes> {
+    Some(match (held, column.encoding) {
+        (Held::Null, _) => return None,
+        (Held::Broken, BaseEncoding::Utf8) => Bytes::from_static(b"\xffneither"),
+        (Held::Broken, BaseEncoding::Json) => Bytes::from_static(b"{\"no\": 1}"),
+        (Held::One(v), BaseEncoding::Utf8) => v.text().into(),
+        (Held::One(v), BaseEncoding::Json) => v.stored_json().into(),
+        (Held::Many(values), _) => {
+            format!("[{}]", values.iter().map(V::stored_json).collect::<Vec<_>>().join(",")).into()
+        }
+    })
+}
+
+impl fmt::Display for Fixture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "table {}", self.table)?;
+        for c in &self.columns {
+            let array = if c.array { "[]" } else { "" };
+            writeln!(f, "  {} {:?}{array} {:?} code {}", c.name, c.kind, c.encoding, c.code)?;
+        }
+        for d in &self.definitions {
+            let (names, codes) = (self.schema.term_names(d), &d.terms);
+            writeln!(f, "  {} {names:?} {codes:?} ordered {} salts {} {:?}", d.name, d.ordered, d.salts, d.state)?;
+        }
+        for (key, held) in &self.rows {
+            writeln!(f, "  row {} {held:?}", key.escape_ascii())?;
+        }
+        for e in self.entries.iter().filter(|e| !e.right) {
+            let name = &self.definitions[e.definition].name;
+            writeln!(f, "  wrong in {name}, disputed {}: {}", e.disputed, e.key.escape_ascii())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! Every query form against brute force over random tables.
+//!
+//! A case is a random schema, random rows, random definitions, their entries as this test derives them, wrong entries
+//! beside them, and random queries. What each must answer is worked out on the generated values, by an evaluator that
+//! shares nothing with `sideindex::query`.
+//!
+//! `QUERY_SEED=n` replays one case, `QUERY_CASES=n` runs so many.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod data;
+mod fixture;
+mod judge;
+mod oracle;
+mod sql;
+
+use fixture::Fixture;
+use futures::executor::block_on;
+use judge::Coverage;
+use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
+use std::sync::Arc;
+
+const CASES: u64 = 500;
+const QUERIES: usize = 40;
+/// Cases that share a store: opening one costs more than adding tables to it, until there are many.
+const CASES_PER_STORE: u64 = 20;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|v| v.parse().unwrap_or_else(|_| panic!("{name}: expected a number, found {v}")))
+}
+
+fn open() -> (tempfile::TempDir, EmbeddedStore) {
+    // Two tables a case: where there is a file system in memory, their fsyncs cost nothing.
+    let memory = std::path::Path::new("/dev/shm");
+    let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+    let options = Options { durability: DurabilityMode::Os, ..Options::default() };
+    let store = EmbeddedStore::open(directory.path(), options).unwrap();
+    (directory, store)
+}
+
+#[test]
+fn every_query_form_against_brute_force() {
+    let seeds = match number("QUERY_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("QUERY_CASES").unwrap_or(CASES),
+    };
+    let many = seeds.end - seeds.start >= 100;
+    let mut coverage = Coverage::default();
+    let mut store = open();
+    for seed in seeds {
+        if seed % CASES_PER_STORE == 0 {
+            store = open();
+        }
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let fixture = Fixture::random(&mut rng, &format!("t{seed}"));
+        let outcome = block_on(async {
+            fixture.write(&store.1).await;
+            for _ in 0..QUERIES {
+                let query = sql::Query::random(&mut rng, &fixture);
+                judge::check(Arc::new(store.1.clone()), &fixture, &query, &mut rng, &mut coverage).await?;
+            }
+            Ok::<(), String>(())
+        });
+        if let Err(problem) = outcome {
+            panic!("{problem}\n{fixture}\nreplay with QUERY_SEED={seed}");
+        }
+    }
+    println!("{coverage:?}");
+    if many {
+        coverage.assert_wide();
+    }
+}
