@@ -50,13 +50,15 @@ pub trait Read: Send + Sync {
     /// Reads rows by key: one [`Row`] per key, in the order of the keys; a row without cells where there is nothing.
     ///
     /// # Errors
-    /// [`NotFound`](crate::error::ErrorKind::NotFound) for an unknown table.
+    /// [`NotFound`](crate::error::ErrorKind::NotFound) for an unknown table,
+    /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for columns of an unknown family or 0 versions.
     async fn get(&self, table: &str, keys: &[Bytes], spec: &ReadSpec) -> Result<Vec<Row>>;
 
     /// Opens a scan over rows in key order. Nothing is read before the first page.
     ///
     /// # Errors
-    /// [`NotFound`](crate::error::ErrorKind::NotFound) for an unknown table.
+    /// [`NotFound`](crate::error::ErrorKind::NotFound) for an unknown table,
+    /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for columns of an unknown family, 0 versions or 0 rows a page.
     async fn scan(&self, table: &str, scan: Scan) -> Result<Box<dyn Scanner>>;
 }
 
@@ -79,7 +81,8 @@ pub trait Store: Read {
     /// Creates a table.
     ///
     /// # Errors
-    /// [`AlreadyExists`](crate::error::ErrorKind::AlreadyExists).
+    /// [`AlreadyExists`](crate::error::ErrorKind::AlreadyExists);
+    /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for names HBase would refuse, no families or 0 versions.
     async fn create_table(&self, table: &TableDescriptor) -> Result<()>;
 
     /// The names of all tables, sorted.
@@ -94,8 +97,8 @@ pub trait Store: Read {
     /// Applies mutations.
     ///
     /// # Errors
-    /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for an empty or overlong row key, an unknown family or a
-    /// negative timestamp: nothing of the call is applied then.
+    /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for an empty or overlong row key, an unknown family, a
+    /// negative timestamp or a family-wide marker with a qualifier: nothing of the call is applied then.
     async fn mutate(&self, table: &str, mutations: Vec<RowMutation>, durability: Durability) -> Result<()>;
 
     /// On return everything written before is durable.

@@ -48,6 +48,13 @@ pub(super) fn row_prefix(row: &[u8]) -> Vec<u8> {
     prefix
 }
 
+/// Makes a key that ends in an escaped run the lowest one above all that start with it.
+pub(super) fn after_run(key: &mut [u8]) {
+    if let Some(last) = key.last_mut() {
+        *last = 0x02;
+    }
+}
+
 /// The length of a cell's key behind its row prefix.
 pub(super) fn column_size(family: &[u8], qualifier: &[u8]) -> usize {
     family.len() + 1 + escaped_size(qualifier) + TAIL
@@ -128,8 +135,84 @@ pub(super) fn rows_between(start: Option<&[u8]>, stop: Option<&[u8]>) -> Option<
         }
         Some(key) => Bound::Excluded(key),
     };
-    match (&lower, &upper) {
-        (Bound::Excluded(a), Bound::Included(b)) if a >= b => None,
-        _ => Some((lower, upper)),
+    let range = (lower, upper);
+    (!is_empty(&range)).then_some(range)
+}
+
+/// Whether no key can be in a range; fjall is not asked then.
+pub(super) fn is_empty(range: &KeyRange) -> bool {
+    let (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper)) = range
+    else {
+        return false;
+    };
+    lower > upper || (lower == upper && !matches!(range, (Bound::Included(_), Bound::Included(_))))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// Bytes that are often 0x00, 0x01 and 0xFF.
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        vec(prop_oneof![Just(0), Just(1), Just(0xFF), any::<u8>()], 0..12)
+    }
+
+    fn kind() -> impl Strategy<Value = CellKind> {
+        (0..16u8).prop_filter_map("a type code", CellKind::from_code)
+    }
+
+    fn encode(row: &[u8], qualifier: &[u8], timestamp: Timestamp, kind: CellKind) -> Bytes {
+        let mut key = row_prefix(row);
+        key.extend(b"f\0");
+        term::escape(qualifier, &mut key);
+        key.extend(tail(timestamp, kind));
+        assert_eq!(key.len(), escaped_size(row) + column_size(b"f", qualifier));
+        key.into()
+    }
+
+    proptest! {
+        #[test]
+        fn keys_sort_as_cells_do(
+            a in (bytes(), bytes(), 0..=Timestamp::MAX, kind()),
+            b in (bytes(), bytes(), 0..=Timestamp::MAX, kind()),
+            same in 0..4,
+        ) {
+            // Random cells seldom share anything, so they are made to.
+            let b = (
+                if same > 0 { a.0.clone() } else { b.0 },
+                if same > 1 { a.1.clone() } else { b.1 },
+                if same > 2 { a.2 } else { b.2 },
+                b.3,
+            );
+            let newest_first = |t: Timestamp, k: CellKind| (std::cmp::Reverse(t), std::cmp::Reverse(k.code()));
+            let expected =
+                (&a.0, &a.1, newest_first(a.2, a.3)).cmp(&(&b.0, &b.1, newest_first(b.2, b.3)));
+            prop_assert_eq!(encode(&a.0, &a.1, a.2, a.3).cmp(&encode(&b.0, &b.1, b.2, b.3)), expected);
+        }
+
+        #[test]
+        fn decoding_undoes_encoding(row in bytes(), qualifier in bytes(), t in 0..=Timestamp::MAX, kind in kind()) {
+            let key = encode(&row, &qualifier, t, kind);
+            let (prefix, found) = split_row(&key).unwrap();
+            prop_assert_eq!(&prefix[..], &row_prefix(&row)[..]);
+            prop_assert_eq!(&found[..], &row[..]);
+            prop_assert_eq!(split_tail(&key[key.len() - TAIL..]).unwrap(), (t, kind));
+        }
+
+        #[test]
+        fn random_bytes_are_refused_or_read(bytes in bytes()) {
+            let bytes = Bytes::from(bytes);
+            let _ = split_row(&bytes);
+            let _ = split_tail(&bytes);
+        }
+    }
+
+    #[test]
+    fn keys_have_a_fixed_form() {
+        let key = encode(b"r\0", b"q", 1, CellKind::Put);
+        assert_eq!(&key[..], b"r\0\xff\0\x01f\0q\0\x01\xff\xff\xff\xff\xff\xff\xff\xfe\xfb");
     }
 }

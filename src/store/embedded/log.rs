@@ -4,7 +4,7 @@
 //! [`wire::encode`](crate::model::wire::encode). Numbers start at 1 and have no holes. A record is committed in the same
 //! batch as the cells it tells of.
 
-use super::row::pair;
+use super::cells::pair;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ChangeEvent, Position, Timestamp, wire};
 use crate::schema::term;

@@ -2,17 +2,19 @@
 //!
 //! ```text
 //!  mutate ─► write (check, encode) ─► commit (one thread: group, number, fsync) ─► fjall
-//!  get, scan ◄─ row (cells → rows) ◄─ resolve (what markers hide) ◄─ key (decode) ◄─ fjall
+//!  get, scan ◄─ row (cells → row, what markers hide) ◄─ cells ◄─ fjall
 //! ```
 //!
 //! One keyspace per table holds its cells, one key-value pair each; one holds all change logs; one the descriptors.
 //! Everything of one commit is in one fjall batch, so cells and their change-log records appear and survive together.
 
+mod cells;
 mod commit;
 mod directory;
 mod error;
 mod key;
 mod log;
+mod plan;
 mod read;
 mod resolve;
 mod row;

@@ -1,6 +1,8 @@
 //! Reading as of one moment.
 
-use super::row::{Plan, RowBuilder, pair};
+use super::cells::read_row;
+use super::plan::Plan;
+use super::row::RowBuilder;
 use super::scan::PageScanner;
 use super::tables::{Table, TableMap};
 use super::{Shared, key};
@@ -9,7 +11,7 @@ use crate::model::Row;
 use crate::store::{Read, ReadSpec, Scan, Scanner};
 use async_trait::async_trait;
 use bytes::Bytes;
-use fjall::{Readable, Snapshot};
+use fjall::Snapshot;
 use std::sync::Arc;
 
 /// All tables as they were at one moment. Keeps the store open, and fjall from dropping what it can see.
@@ -42,13 +44,7 @@ impl Read for View {
                 rows.push(Row { key: row.clone(), cells: Vec::new() });
                 continue;
             }
-            let prefix = Bytes::from(key::row_prefix(row));
-            let mut cells = self.snapshot.prefix(&table.keyspace, &prefix);
-            builder.start_at(prefix, row.clone());
-            while let Some((key, value)) = pair(cells.next())? {
-                builder.push(&key, value)?;
-            }
-            rows.push(builder.finish().row);
+            rows.push(read_row(&self.snapshot, &table.keyspace, row, &mut builder)?);
         }
         Ok(rows)
     }

@@ -37,6 +37,11 @@ impl Mask {
         self.column_exact = NONE;
     }
 
+    /// Whether all puts of the column at or below a timestamp are hidden.
+    pub(super) fn hides_from(&self, timestamp: Timestamp) -> bool {
+        timestamp <= self.family_below.max(self.column_below)
+    }
+
     /// Takes in a cell; whether it is a put that nothing hides.
     pub(super) fn shows(&mut self, timestamp: Timestamp, kind: CellKind) -> bool {
         match kind {

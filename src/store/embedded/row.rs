@@ -1,70 +1,16 @@
-//! From stored cells to rows.
+//! From the stored cells of a row to the row as it is read.
 
+use super::key;
+use super::plan::Plan;
 use super::resolve::Mask;
-use super::tables::Table;
-use super::{error, key};
 use crate::error::{Error, Result};
-use crate::model::{Cell, Row};
+use crate::model::{Cell, Row, Timestamp};
 use crate::schema::term;
-use crate::store::{ColumnFilter, Columns, ReadSpec};
 use bytes::Bytes;
-use fjall::Iter;
 
-/// A [`ReadSpec`] bound to a table.
-#[derive(Debug, Clone)]
-pub(super) struct Plan {
-    families: Vec<FamilyPlan>,
-    raw: bool,
-    filter: Option<ColumnFilter>,
-}
-
-#[derive(Debug, Clone)]
-struct FamilyPlan {
-    name: Bytes,
-    max_versions: u32,
-    /// The qualifiers read; none is all.
-    qualifiers: Option<Vec<Bytes>>,
-}
-
-impl FamilyPlan {
-    fn reads(&self, qualifier: &[u8]) -> bool {
-        self.qualifiers.as_ref().is_none_or(|wanted| wanted.iter().any(|q| q == qualifier))
-    }
-
-    /// Whether anything of the family is read, and with it its family-wide markers.
-    fn is_read(&self) -> bool {
-        self.qualifiers.as_ref().is_none_or(|wanted| !wanted.is_empty())
-    }
-}
-
-impl Plan {
-    /// # Errors
-    /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for a family the table doesn't have, or no versions.
-    pub(super) fn new(table: &Table, spec: &ReadSpec) -> Result<Self> {
-        if spec.max_versions == 0 {
-            return Err(Error::invalid("expected at least 1 version to read, found 0"));
-        }
-        let mut families: Vec<FamilyPlan> = table
-            .families
-            .iter()
-            .map(|(name, versions)| FamilyPlan {
-                name: name.clone(),
-                max_versions: spec.max_versions.min(*versions),
-                qualifiers: None,
-            })
-            .collect();
-        if let Columns::Exact(columns) = &spec.columns {
-            families.iter_mut().for_each(|f| f.qualifiers = Some(Vec::new()));
-            for (family, qualifier) in columns {
-                let plan =
-                    families.iter_mut().find(|f| f.name == family).ok_or_else(|| table.unknown_family(family))?;
-                plan.qualifiers.get_or_insert_default().push(qualifier.clone());
-            }
-        }
-        let filter = spec.filter.clone().filter(|_| !spec.raw);
-        Ok(Self { families, raw: spec.raw, filter })
-    }
-}
+/// So many cells of no interest in a row are read before the rest of them is skipped: finding a place costs about as much
+/// as reading a hundred cells.
+const IDLE: u32 = 128;
 
 /// Puts the cells of one row after another together.
 pub(super) struct RowBuilder {
@@ -83,10 +29,26 @@ pub(super) struct RowBuilder {
     /// Whether the column is read, and how many versions of it were.
     reads_column: bool,
     versions: u32,
+    /// The last cell's.
+    timestamp: Timestamp,
+    /// Cells since the last one that was kept.
+    idle: u32,
     /// Bytes of keys and values taken in, and kept.
     examined: usize,
     kept: usize,
     capacity: usize,
+}
+
+/// What a plan wants of a row after a column.
+enum Wanted<'a> {
+    /// Whatever column comes next.
+    Any,
+    /// This column of the same family.
+    Column(&'a [u8]),
+    /// A later family, from its family-wide markers on.
+    Family(&'a [u8]),
+    /// Nothing.
+    Nothing,
 }
 
 /// A row as read.
@@ -111,6 +73,8 @@ impl RowBuilder {
             qualifier: Bytes::new(),
             reads_column: false,
             versions: 0,
+            timestamp: 0,
+            idle: 0,
             examined: 0,
             kept: 0,
             capacity: 1,
@@ -118,7 +82,7 @@ impl RowBuilder {
     }
 
     /// Starts the row of `key`.
-    fn start(&mut self, key: &Bytes) -> Result<()> {
+    pub(super) fn start(&mut self, key: &Bytes) -> Result<()> {
         (self.prefix, self.row) = key::split_row(key)?;
         Ok(())
     }
@@ -129,7 +93,8 @@ impl RowBuilder {
         self.row = row;
     }
 
-    fn is_at(&self, key: &[u8]) -> bool {
+    /// Whether a key is of the row.
+    pub(super) fn is_at(&self, key: &[u8]) -> bool {
         key.starts_with(&self.prefix)
     }
 
@@ -168,6 +133,8 @@ impl RowBuilder {
         at += self.qualifier_run.len();
 
         let (timestamp, kind) = key::split_tail(&key[at..])?;
+        self.timestamp = timestamp;
+        self.idle += 1;
         let shown = self.mask.shows(timestamp, kind);
         let keep = if self.plan.raw {
             self.reads_column || (kind.is_family_wide() && plan.is_read())
@@ -176,6 +143,7 @@ impl RowBuilder {
         };
         if keep {
             self.versions += 1;
+            self.idle = 0;
             self.kept += key.len() + value.len();
             if self.cells.capacity() == 0 {
                 self.cells.reserve_exact(self.capacity);
@@ -191,11 +159,66 @@ impl RowBuilder {
         Ok(())
     }
 
+    /// Where to go on instead of reading cell after cell that doesn't matter: set once there were enough of them.
+    pub(super) fn skip(&mut self, last: &[u8]) -> Option<Vec<u8>> {
+        if self.idle < IDLE || self.plan.raw {
+            return None;
+        }
+        self.idle = 0;
+        self.next_of_interest().filter(|target| target.as_slice() > last)
+    }
+
+    /// Whether the row has nothing more to read.
+    pub(super) fn is_complete(&self) -> bool {
+        !self.reads_column && matches!(self.next_wanted(), Some(Wanted::Nothing))
+    }
+
+    /// The lowest key of the row that may matter, if it is above all keys of this column.
+    fn next_of_interest(&self) -> Option<Vec<u8>> {
+        let plan = &self.plan.families[self.family?];
+        // Family-wide markers are among the cells of the empty qualifier.
+        let more_here = self.reads_column && self.versions < plan.max_versions && !self.mask.hides_from(self.timestamp);
+        if self.qualifier.is_empty() || more_here {
+            return None;
+        }
+        let mut key = self.prefix.to_vec();
+        match self.next_wanted()? {
+            Wanted::Any => {
+                key.extend_from_slice(&plan.name);
+                key.push(0);
+                key.extend_from_slice(&self.qualifier_run);
+                key::after_run(&mut key);
+            }
+            Wanted::Column(qualifier) => {
+                key.extend_from_slice(&plan.name);
+                key.push(0);
+                term::escape(qualifier, &mut key);
+            }
+            Wanted::Family(name) => {
+                key.extend_from_slice(name);
+                key.push(0);
+            }
+            Wanted::Nothing => key::after_run(&mut key),
+        }
+        key.truncate(key::KEY_LIMIT);
+        Some(key)
+    }
+
+    /// What the plan wants after this column.
+    fn next_wanted(&self) -> Option<Wanted<'_>> {
+        let family = self.family?;
+        let Some(qualifiers) = &self.plan.families[family].qualifiers else { return Some(Wanted::Any) };
+        let here = qualifiers.iter().find(|q| **q > self.qualifier).map(|q| Wanted::Column(q));
+        let later = || self.plan.families[family + 1..].iter().find(|f| f.is_read()).map(|f| Wanted::Family(&f.name));
+        Some(here.or_else(later).unwrap_or(Wanted::Nothing))
+    }
+
     /// Ends the row. It has no cells if the filter holds it back.
     pub(super) fn finish(&mut self) -> Found {
         self.capacity = self.cells.len().max(1);
         let mut row = Row { key: std::mem::take(&mut self.row), cells: std::mem::take(&mut self.cells) };
         self.family = None;
+        self.idle = 0;
         if self.plan.filter.as_ref().is_some_and(|f| !f.accepts(&row)) {
             row.cells = Vec::new();
             self.kept = 0;
@@ -204,67 +227,38 @@ impl RowBuilder {
     }
 }
 
-type Pair = (Bytes, Bytes);
+#[cfg(test)]
+mod tests {
+    use super::super::plan::FamilyPlan;
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
-/// The next key-value pair of an iterator.
-pub(super) fn pair(guard: Option<fjall::Guard>) -> Result<Option<Pair>> {
-    guard.map(|g| g.into_inner().map(|(k, v)| (k.into(), v.into())).map_err(|e| error::store("reading", e))).transpose()
-}
-
-/// Rows of an iterator over cells, in either direction; the cells of a row are in stored order in both.
-pub(super) struct Rows {
-    cells: Iter,
-    reversed: bool,
-    builder: RowBuilder,
-    /// The cell after the last row: the next row's first, or last when reversed.
-    ahead: Option<Pair>,
-    started: bool,
-}
-
-impl Rows {
-    pub(super) fn new(cells: Iter, reversed: bool, plan: Plan) -> Self {
-        Self { cells, reversed, builder: RowBuilder::new(plan), ahead: None, started: false }
+    /// Pieces of keys, so that random keys get some way before they break.
+    fn key() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            Just(b"\0\x01".to_vec()),
+            Just(b"\0\xff".to_vec()),
+            Just(b"f\0".to_vec()),
+            Just(b"\xff\xff\xff\xff\xff\xff\xff\xfe\xfb".to_vec()),
+            vec(any::<u8>(), 0..4),
+        ];
+        vec(piece, 0..8).prop_map(|pieces| pieces.concat())
     }
 
-    fn advance(&mut self) -> Result<Option<Pair>> {
-        pair(if self.reversed { self.cells.next_back() } else { self.cells.next() })
-    }
-
-    /// Whether all rows were read.
-    pub(super) fn at_end(&self) -> bool {
-        self.started && self.ahead.is_none()
-    }
-
-    /// The next row; none at the end.
-    pub(super) fn next_row(&mut self) -> Result<Option<Found>> {
-        if !self.started {
-            self.ahead = self.advance()?;
-            self.started = true;
-        }
-        let Some((key, value)) = self.ahead.take() else { return Ok(None) };
-        self.builder.start(&key)?;
-        if self.reversed {
-            let mut cells = vec![(key, value)];
-            while let Some((key, value)) = self.advance()? {
-                if !self.builder.is_at(&key) {
-                    self.ahead = Some((key, value));
-                    break;
+    proptest! {
+        #[test]
+        fn random_keys_are_refused_or_read(keys in vec(key(), 1..6), raw in any::<bool>()) {
+            let family = FamilyPlan { name: "f".into(), max_versions: 3, qualifiers: None };
+            let mut builder = RowBuilder::new(Plan { families: vec![family], raw, filter: None });
+            for key in keys.into_iter().map(Bytes::from) {
+                if (builder.prefix.is_empty() || !builder.is_at(&key)) && builder.start(&key).is_err() {
+                    continue;
                 }
-                cells.push((key, value));
-            }
-            for (key, value) in cells.into_iter().rev() {
-                self.builder.push(&key, value)?;
-            }
-        } else {
-            self.builder.push(&key, value)?;
-            while let Some((key, value)) = self.advance()? {
-                if !self.builder.is_at(&key) {
-                    self.ahead = Some((key, value));
-                    break;
+                if builder.push(&key, Bytes::new()).is_err() {
+                    builder.finish();
                 }
-                self.builder.push(&key, value)?;
             }
         }
-        Ok(Some(self.builder.finish()))
     }
 }

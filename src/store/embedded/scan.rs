@@ -1,12 +1,13 @@
 //! Scans, page by page over one snapshot.
 
 use super::Shared;
+use super::cells::Rows;
 use super::key;
-use super::row::{Plan, Rows};
+use super::plan::Plan;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Page, Scan, Scanner};
 use async_trait::async_trait;
-use fjall::{Keyspace, Readable, Snapshot};
+use fjall::{Keyspace, Snapshot};
 use std::sync::Arc;
 
 /// A page ends once its rows hold so many bytes.
@@ -82,7 +83,7 @@ impl Scanner for PageScanner {
         let mut rows = match std::mem::replace(&mut self.state, State::Failed) {
             State::Unread(unread) => {
                 let Unread { snapshot, keyspace, range, reversed, plan } = *unread;
-                Box::new(Rows::new(snapshot.range::<Vec<u8>, _>(&keyspace, range), reversed, plan))
+                Box::new(Rows::new(snapshot, keyspace, range, reversed, plan))
             }
             State::Reading(rows) => rows,
             State::Done => {

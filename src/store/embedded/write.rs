@@ -30,18 +30,21 @@ pub(super) struct Write {
 /// # Errors
 /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput), naming the row and what is wrong with it.
 pub(super) fn prepare(table: &Table, mutations: Vec<RowMutation>) -> Result<Write> {
-    let mut count = 0;
+    let (mut count, mut size) = (0, 0);
     for mutation in &mutations {
-        check(table, mutation).map_err(|e| {
+        size += check(table, mutation).map_err(|e| {
             let shown = &mutation.row[..mutation.row.len().min(64)];
             e.within(format!("row \"{}\"", shown.escape_ascii()))
         })?;
         count += mutation.cells.len();
     }
-    let mut write = Write { cells: Vec::with_capacity(count), logged: Vec::new(), size: 0 };
-    let mut memory = Memory::new();
+    let mut write = Write { cells: Vec::with_capacity(count), logged: Vec::new(), size };
+    let mut memory = Memory { piece: BytesMut::new(), needed: size };
     let (mut prefix, mut escaped) = (Vec::new(), Vec::new());
-    for mutation in &mutations {
+    // In key order, so that neighbours in the batch become neighbours in memory; stable, so that the last one wins.
+    let mut order: Vec<&RowMutation> = mutations.iter().collect();
+    order.sort_by(|a, b| a.row.cmp(&b.row));
+    for mutation in order {
         prefix.clear();
         term::escape(&mutation.row, &mut prefix);
         for cell in &mutation.cells {
@@ -50,7 +53,6 @@ pub(super) fn prepare(table: &Table, mutations: Vec<RowMutation>) -> Result<Writ
             let tail = key::tail(cell.timestamp, cell.kind);
             let key = memory.put(&[&prefix, &cell.family, &[0], &escaped, &tail]);
             let value = if cell.value.is_empty() { Bytes::new() } else { memory.put(&[&cell.value]) };
-            write.size += key.len() + value.len();
             write.cells.push((key, value));
         }
     }
@@ -62,16 +64,15 @@ pub(super) fn prepare(table: &Table, mutations: Vec<RowMutation>) -> Result<Writ
     Ok(write)
 }
 
-fn check(table: &Table, mutation: &RowMutation) -> Result<()> {
+/// The bytes of all keys and values of the mutation.
+fn check(table: &Table, mutation: &RowMutation) -> Result<usize> {
     key::check_row(&mutation.row)?;
     let row = key::escaped_size(&mutation.row);
-    for cell in &mutation.cells {
-        check_cell(table, row, cell)?;
-    }
-    Ok(())
+    mutation.cells.iter().map(|cell| check_cell(table, row, cell)).sum()
 }
 
-fn check_cell(table: &Table, row: usize, cell: &Cell) -> Result<()> {
+/// The bytes of the cell's key and value.
+fn check_cell(table: &Table, row: usize, cell: &Cell) -> Result<usize> {
     if !table.families.iter().any(|(name, _)| *name == cell.family) {
         return Err(table.unknown_family(&cell.family));
     }
@@ -97,25 +98,26 @@ fn check_cell(table: &Table, row: usize, cell: &Cell) -> Result<()> {
             cell.value.len()
         )));
     }
-    Ok(())
+    Ok(length + cell.value.len())
 }
 
 /// Small allocations out of larger ones.
-struct Memory(BytesMut);
+struct Memory {
+    piece: BytesMut,
+    /// Bytes still to come, so that no piece is larger than what it will hold.
+    needed: usize,
+}
 
 impl Memory {
-    fn new() -> Self {
-        Self(BytesMut::new())
-    }
-
     fn put(&mut self, parts: &[&[u8]]) -> Bytes {
         let length = parts.iter().map(|p| p.len()).sum();
-        if self.0.capacity() < length {
-            self.0 = BytesMut::with_capacity(length.max(PIECE));
+        if self.piece.capacity() < length {
+            self.piece = BytesMut::with_capacity(self.needed.min(PIECE).max(length));
         }
         for part in parts {
-            self.0.extend_from_slice(part);
+            self.piece.extend_from_slice(part);
         }
-        self.0.split().freeze()
+        self.needed = self.needed.saturating_sub(length);
+        self.piece.split().freeze()
     }
 }

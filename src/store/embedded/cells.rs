@@ -1,0 +1,117 @@
+//! Stored cells in order, and the rows they make up.
+
+use super::plan::Plan;
+use super::row::{Found, RowBuilder};
+use super::{error, key};
+use crate::error::Result;
+use crate::model::Row;
+use bytes::Bytes;
+use fjall::{Iter, Keyspace, Readable, Snapshot};
+use std::ops::Bound;
+
+type Pair = (Bytes, Bytes);
+
+/// The next key-value pair of an iterator.
+pub(super) fn pair(guard: Option<fjall::Guard>) -> Result<Option<Pair>> {
+    guard.map(|g| g.into_inner().map(|(k, v)| (k.into(), v.into())).map_err(|e| error::store("reading", e))).transpose()
+}
+
+/// Reads one row.
+pub(super) fn read_row(snapshot: &Snapshot, keyspace: &Keyspace, key: &Bytes, builder: &mut RowBuilder) -> Result<Row> {
+    let prefix = key::row_prefix(key);
+    let mut end = prefix.clone();
+    key::after_run(&mut end);
+    let mut cells = snapshot.range::<&Vec<u8>, _>(keyspace, &prefix..&end);
+    builder.start_at(prefix.into(), key.clone());
+    while let Some((key, value)) = pair(cells.next())? {
+        builder.push(&key, value)?;
+        if builder.is_complete() {
+            break;
+        }
+        if let Some(target) = builder.skip(&key).filter(|t| *t < end) {
+            cells = snapshot.range::<&Vec<u8>, _>(keyspace, &target..&end);
+        }
+    }
+    Ok(builder.finish().row)
+}
+
+/// The rows in a range of keys, in either direction; the cells of a row are in stored order in both.
+pub(super) struct Rows {
+    snapshot: Snapshot,
+    keyspace: Keyspace,
+    range: key::KeyRange,
+    cells: Iter,
+    reversed: bool,
+    builder: RowBuilder,
+    /// The cell after the last row: the next row's first, or last when reversed.
+    ahead: Option<Pair>,
+    started: bool,
+}
+
+impl Rows {
+    pub(super) fn new(
+        snapshot: Snapshot,
+        keyspace: Keyspace,
+        range: key::KeyRange,
+        reversed: bool,
+        plan: Plan,
+    ) -> Self {
+        let cells = snapshot.range::<Vec<u8>, _>(&keyspace, range.clone());
+        let builder = RowBuilder::new(plan);
+        Self { snapshot, keyspace, range, cells, reversed, builder, ahead: None, started: false }
+    }
+
+    fn advance(&mut self) -> Result<Option<Pair>> {
+        pair(if self.reversed { self.cells.next_back() } else { self.cells.next() })
+    }
+
+    /// Goes on at a key above the last one read.
+    fn skip_to(&mut self, key: Vec<u8>) {
+        self.range.0 = Bound::Included(key);
+        if !key::is_empty(&self.range) {
+            self.cells = self.snapshot.range::<Vec<u8>, _>(&self.keyspace, self.range.clone());
+        }
+    }
+
+    /// Whether all rows were read.
+    pub(super) fn at_end(&self) -> bool {
+        self.started && self.ahead.is_none()
+    }
+
+    /// The next row; none at the end.
+    pub(super) fn next_row(&mut self) -> Result<Option<Found>> {
+        if !self.started {
+            self.ahead = self.advance()?;
+            self.started = true;
+        }
+        let Some((mut key, mut value)) = self.ahead.take() else { return Ok(None) };
+        self.builder.start(&key)?;
+        if self.reversed {
+            let mut cells = vec![(key, value)];
+            while let Some((key, value)) = self.advance()? {
+                if !self.builder.is_at(&key) {
+                    self.ahead = Some((key, value));
+                    break;
+                }
+                cells.push((key, value));
+            }
+            for (key, value) in cells.into_iter().rev() {
+                self.builder.push(&key, value)?;
+            }
+        } else {
+            loop {
+                self.builder.push(&key, value)?;
+                if let Some(target) = self.builder.skip(&key) {
+                    self.skip_to(target);
+                }
+                let Some(next) = self.advance()? else { break };
+                if !self.builder.is_at(&next.0) {
+                    self.ahead = Some(next);
+                    break;
+                }
+                (key, value) = next;
+            }
+        }
+        Ok(Some(self.builder.finish()))
+    }
+}

@@ -1,0 +1,64 @@
+//! One suite that every store must pass; one line per backend at the end.
+//!
+//! A check that is in no list is dead code, which the lints refuse.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod bed;
+mod deletes;
+mod filters;
+mod raw;
+mod rows;
+mod scans;
+mod snapshots;
+mod tables;
+mod versions;
+
+use bed::{Backend, run};
+use sideindex::store::embedded::{EmbeddedStore, Options};
+use std::sync::Arc;
+
+/// `conformance_suite!(name, open)`: all checks against the backend that `open` makes.
+macro_rules! conformance_suite {
+    ($backend:ident, $open:path) => {
+        mod $backend {
+            conformance_suite!(@ $open;
+                versions: newest_by_default, newest_first_as_many_as_asked, no_more_than_the_family_keeps,
+                    a_put_at_the_same_timestamp_replaces, order_of_writing_does_not_matter, columns_in_byte_order,
+                    extreme_timestamps, a_column_read_alone, no_columns_no_cells;
+                deletes: delete_column, delete_version, delete_family, delete_family_version,
+                    markers_hide_puts_written_later, family_markers_stay_in_their_family, several_families_at_once,
+                    hidden_versions_do_not_count, a_newer_put_shows_again, the_empty_qualifier_is_a_column,
+                    markers_of_one_column_leave_its_neighbours, put_and_clear_is_atomic;
+                scans: rows_in_byte_order, start_is_included_and_stop_is_not, bounds_with_extreme_bytes, empty_ranges,
+                    prefixes, overlong_bounds, every_page_size_gives_the_same, reversed, reversed_between_bounds,
+                    deleted_rows_are_left_out, columns_of_a_scan, an_empty_table, large_rows_make_short_pages;
+                filters: comparisons, a_row_without_the_column_is_dropped, only_the_newest_version_is_tested,
+                    not_equal_drops_missing, a_column_not_read_counts_as_missing, a_deleted_column_is_missing,
+                    a_filtered_get_keeps_its_place, sparse_matches_are_all_found;
+                raw: everything_stored_in_order, versions_and_filter_are_ignored, columns_of_a_raw_read;
+                rows: get_keeps_the_order_of_keys, a_missing_row_has_no_cells, a_key_may_be_asked_twice,
+                    row_keys_that_do_not_fit, an_unknown_family, a_negative_timestamp, a_marker_with_a_stray_qualifier,
+                    a_refused_call_applies_nothing, a_large_value, a_wide_row, many_mutations_of_one_row,
+                    nothing_to_write, no_versions_are_refused, relaxed_writes_are_visible_and_sync;
+                snapshots: a_snapshot_does_not_change, a_scan_of_a_snapshot;
+                tables: created_once, listed_and_described, an_unknown_table, names_that_cannot_be,
+            );
+        }
+    };
+    (@ $open:path; $($group:ident: $($check:ident),+);+ $(,)?) => {
+        $(mod $group {
+            $(#[test]
+            fn $check() {
+                $crate::run($open, stringify!($check), $crate::$group::$check);
+            })+
+        })+
+    };
+}
+
+fn open_embedded() -> Backend {
+    let directory = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(directory.path(), Options::default()).unwrap();
+    Backend { store: Arc::new(store), keep: Box::new(directory) }
+}
+
+conformance_suite!(embedded, crate::open_embedded);

@@ -1,0 +1,448 @@
+//! What only the embedded store promises: its directory, its change log, what survives.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::executor::block_on;
+use sideindex::clock;
+use sideindex::error::{Action, ErrorKind};
+use sideindex::model::{Cell, CellKind, ChangeEvent, Position, RowMutation};
+use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
+use sideindex::store::{Durability, Read, ReadSpec, Scan, Store, TableDescriptor};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+const TABLE: &str = "things";
+
+fn open(directory: &Path) -> EmbeddedStore {
+    EmbeddedStore::open(directory, Options::default()).unwrap()
+}
+
+/// A store with a logged table of family `c`, 3 versions.
+fn create(directory: &Path) -> EmbeddedStore {
+    let store = open(directory);
+    block_on(store.create_table(&TableDescriptor::new(TABLE, &["c"], 3).with_change_log())).unwrap();
+    store
+}
+
+fn put(row: impl Into<Bytes>, timestamp: i64, value: impl Into<Bytes>) -> RowMutation {
+    RowMutation::new(row, vec![Cell::put("c", "q", timestamp, value)])
+}
+
+fn write(store: &EmbeddedStore, mutations: Vec<RowMutation>) {
+    block_on(store.mutate(TABLE, mutations, Durability::Durable)).unwrap();
+}
+
+fn rows(store: &dyn Read) -> Vec<sideindex::model::Row> {
+    block_on(async {
+        let mut scanner = store.scan(TABLE, Scan::all()).await.unwrap();
+        let mut rows = Vec::new();
+        loop {
+            let page = scanner.next_page().await.unwrap();
+            rows.extend(page.rows);
+            if page.done {
+                return rows;
+            }
+        }
+    })
+}
+
+fn read_log(store: &EmbeddedStore) -> Vec<ChangeEvent> {
+    store.read_log(TABLE, 0, usize::MAX, usize::MAX).unwrap()
+}
+
+fn number(event: &ChangeEvent) -> u64 {
+    match event.position {
+        Position::Changelog { number } => number,
+        ref other => panic!("a change-log record at {other}"),
+    }
+}
+
+#[test]
+fn reopening_keeps_everything() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    block_on(store.create_table(&TableDescriptor::new("plain", &["x", "y"], 1))).unwrap();
+    write(&store, vec![put("r", 1, "one"), put("r", 2, "two"), put("s", 1, "v")]);
+    write(&store, vec![RowMutation::new("s", vec![Cell::delete(CellKind::DeleteFamily, "c", "", 5)])]);
+    let before = (rows(&store), read_log(&store), block_on(store.list_tables()).unwrap());
+    drop(store);
+
+    let store = open(directory.path());
+    assert_eq!((rows(&store), read_log(&store), block_on(store.list_tables()).unwrap()), before);
+    assert_eq!(store.log_head(TABLE).unwrap(), 4);
+    let plain = block_on(store.describe_table("plain")).unwrap();
+    assert_eq!(plain, TableDescriptor::new("plain", &["x", "y"], 1));
+    assert_eq!(store.log_head("plain").unwrap_err().kind(), ErrorKind::InvalidInput);
+    write(&store, vec![put("t", 1, "v")]);
+    assert_eq!(store.log_head(TABLE).unwrap(), 5);
+}
+
+#[test]
+fn reopening_keeps_what_went_through_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { memtable_bytes: 64 << 10, ..Options::default() };
+    let store = EmbeddedStore::open(directory.path(), options).unwrap();
+    block_on(store.create_table(&TableDescriptor::new(TABLE, &["c"], 3).with_change_log())).unwrap();
+    let value = vec![b'v'; 500];
+    for batch in 0..40 {
+        write(&store, (0..50).map(|i| put(format!("{batch:03}-{i:03}"), 1, value.clone())).collect());
+    }
+    drop(store);
+    let store = open(directory.path());
+    assert_eq!(rows(&store).len(), 2_000);
+    let numbers: Vec<u64> = read_log(&store).iter().map(number).collect();
+    assert_eq!(numbers, (1..=2_000).collect::<Vec<u64>>());
+}
+
+#[test]
+fn log_records_are_numbered_in_commit_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    let (writers, each) = (8, 60);
+    let started = clock::now();
+    std::thread::scope(|scope| {
+        for writer in 0..writers {
+            let store = store.clone();
+            scope.spawn(move || {
+                for i in 0..each {
+                    // Everybody writes the same cell, so the store's last word must be the log's last word.
+                    let own = put(format!("writer {writer}"), i, i.to_string());
+                    let shared = put("shared", 1, format!("{writer}:{i}"));
+                    let durability = if i % 2 == 0 { Durability::Durable } else { Durability::Relaxed };
+                    block_on(store.mutate(TABLE, vec![own, shared], durability)).unwrap();
+                    if i % 16 == 0 {
+                        let head = store.log_head(TABLE).unwrap();
+                        let events = store.read_log(TABLE, 0, usize::MAX, usize::MAX).unwrap();
+                        assert!(events.len() as u64 >= head, "a published record is missing");
+                    }
+                }
+            });
+        }
+    });
+    let events = read_log(&store);
+    assert_eq!(events.len() as i64, writers * each * 2);
+    assert!(events.iter().map(number).eq(1..=events.len() as u64));
+    assert!(events.windows(2).all(|w| w[0].append_time <= w[1].append_time));
+    assert!(events.iter().all(|e| e.append_time >= started && e.append_time <= clock::now()));
+
+    let mut replayed: BTreeMap<Bytes, Bytes> = BTreeMap::new();
+    for event in &events {
+        replayed.insert(event.row.clone(), event.cells[0].value.clone());
+    }
+    let stored: BTreeMap<Bytes, Bytes> = rows(&store).into_iter().map(|r| (r.key, r.cells[0].value.clone())).collect();
+    assert_eq!(replayed, stored);
+    for writer in 0..writers {
+        let row = Bytes::from(format!("writer {writer}"));
+        let own: Vec<i64> = events.iter().filter(|e| e.row == row).map(|e| e.cells[0].timestamp).collect();
+        assert_eq!(own, (0..each).collect::<Vec<i64>>(), "one writer's records out of its order");
+    }
+}
+
+#[test]
+fn log_records_are_what_was_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    let mutations = vec![
+        RowMutation::new(
+            b"\0\xff".as_slice(),
+            vec![
+                Cell::put("c", b"\0".as_slice(), 7, b"\0\x01".as_slice()),
+                Cell::put("c", "", 0, ""),
+                Cell::delete(CellKind::DeleteColumn, "c", "gone", 6),
+                Cell::delete(CellKind::DeleteFamily, "c", "", 3),
+            ],
+        ),
+        RowMutation::new("nothing", Vec::new()),
+        put("r", i64::MAX, "v"),
+    ];
+    write(&store, mutations.clone());
+    let logged: Vec<RowMutation> =
+        read_log(&store).into_iter().map(|e| RowMutation { row: e.row, cells: e.cells }).collect();
+    assert_eq!(logged, [mutations[0].clone(), mutations[2].clone()], "a mutation without cells is none");
+}
+
+#[test]
+fn a_refused_call_is_not_logged() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    let refused = block_on(store.mutate(TABLE, vec![put("r", 1, "v"), put("r", -1, "v")], Durability::Durable));
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(store.log_head(TABLE).unwrap(), 0);
+}
+
+#[test]
+fn the_log_is_read_in_bounded_pieces() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    write(&store, (0..100).map(|i| put(format!("{i:03}"), 1, vec![b'v'; 1_000])).collect());
+    let read = |after, records, bytes| {
+        let events = store.read_log(TABLE, after, records, bytes).unwrap();
+        events.iter().map(number).collect::<Vec<u64>>()
+    };
+    assert_eq!(read(0, 3, usize::MAX), [1, 2, 3]);
+    assert_eq!(read(97, 10, usize::MAX), [98, 99, 100]);
+    assert_eq!(read(10, 10, 0), [11], "one record at least, however large");
+    assert_eq!(read(10, 10, 2_500), [11, 12, 13]);
+    assert!(read(0, 0, usize::MAX).is_empty());
+    assert!(read(100, 10, usize::MAX).is_empty());
+    assert!(read(u64::MAX, 10, usize::MAX).is_empty());
+}
+
+#[test]
+fn logs_of_tables_do_not_mix() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    for name in ["t", "ta", "t.a"] {
+        block_on(store.create_table(&TableDescriptor::new(name, &["c"], 1).with_change_log())).unwrap();
+    }
+    for (name, count) in [("ta", 3), ("t", 2), ("t.a", 1)] {
+        for i in 0..count {
+            block_on(store.mutate(name, vec![put(format!("{name} {i}"), 1, "v")], Durability::Relaxed)).unwrap();
+        }
+    }
+    drop(store);
+    let store = open(directory.path());
+    for (name, count) in [("ta", 3), ("t", 2), ("t.a", 1)] {
+        assert_eq!(store.log_head(name).unwrap(), count);
+        let events = store.read_log(name, 0, 10, usize::MAX).unwrap();
+        assert_eq!(events.len() as u64, count);
+        assert!(events.iter().all(|e| e.row.starts_with(format!("{name} ").as_bytes())));
+    }
+}
+
+#[test]
+fn log_beyond_waits_and_wakes() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    write(&store, vec![put("a", 1, "v")]);
+    assert_eq!(block_on(store.log_beyond(TABLE, 0)).unwrap(), 1);
+    assert!(store.log_beyond(TABLE, 1).now_or_never().is_none());
+    let waiting = std::thread::spawn({
+        let store = store.clone();
+        move || block_on(store.log_beyond(TABLE, 2)).unwrap()
+    });
+    write(&store, vec![put("b", 1, "v")]);
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(!waiting.is_finished(), "woken for a record it was not waiting for");
+    write(&store, vec![put("c", 1, "v")]);
+    assert_eq!(waiting.join().unwrap(), 3);
+    assert_eq!(block_on(store.log_beyond("none", 0)).unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn a_dropped_write_leaves_the_log_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    for i in 0..50 {
+        // Polled once, then dropped: it may or may not happen, but never by half.
+        let _ = store.mutate(TABLE, vec![put(format!("dropped {i}"), 1, "v")], Durability::Relaxed).now_or_never();
+        write(&store, vec![put(format!("kept {i}"), 1, "v")]);
+    }
+    let events = read_log(&store);
+    assert!(events.iter().map(number).eq(1..=events.len() as u64));
+    let stored: Vec<Bytes> = rows(&store).into_iter().map(|r| r.key).collect();
+    let mut logged: Vec<Bytes> = events.into_iter().map(|e| e.row).collect();
+    logged.sort();
+    assert_eq!(stored, logged);
+}
+
+#[test]
+fn an_open_directory_is_busy() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    let error = EmbeddedStore::open(directory.path(), Options::default()).map(|_| ()).unwrap_err();
+    assert_eq!((error.kind(), error.action()), (ErrorKind::Busy, Action::BackOff));
+    assert!(error.to_string().contains(&directory.path().display().to_string()), "{error}");
+
+    // Whatever still reads keeps it open.
+    let scanner = block_on(store.scan(TABLE, Scan::all())).unwrap();
+    let snapshot = block_on(store.snapshot()).unwrap();
+    drop(store);
+    assert!(EmbeddedStore::open(directory.path(), Options::default()).is_err());
+    drop(scanner);
+    assert!(EmbeddedStore::open(directory.path(), Options::default()).is_err());
+    drop(snapshot);
+    open(directory.path());
+}
+
+#[test]
+fn a_foreign_directory_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("letter.txt"), "dear").unwrap();
+    let error = EmbeddedStore::open(directory.path(), Options::default()).map(|_| ()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(error.to_string().contains("letter.txt"), "{error}");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+
+    let file = directory.path().join("letter.txt");
+    assert!(EmbeddedStore::open(&file, Options::default()).is_err());
+}
+
+#[test]
+fn an_unknown_format_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(create(directory.path()));
+    let marker = directory.path().join("FORMAT");
+    let known = fs::read_to_string(&marker).unwrap();
+    for unknown in [known.replace('1', "2"), String::new(), "something else".to_owned()] {
+        fs::write(&marker, &unknown).unwrap();
+        let error = EmbeddedStore::open(directory.path(), Options::default()).map(|_| ()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert!(error.to_string().contains(known.trim()) && error.to_string().contains(unknown.trim()), "{error}");
+    }
+    fs::write(&marker, known).unwrap();
+    assert_eq!(block_on(open(directory.path()).list_tables()).unwrap(), [TABLE]);
+}
+
+#[test]
+fn an_interrupted_creation_is_taken_up_again() {
+    for steps in 0..4 {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        fs::write(path.join("LOCK"), "").unwrap();
+        match steps {
+            0 => {}
+            1 => fs::write(path.join("FORMAT.new"), "sidei").unwrap(),
+            _ => {
+                fs::write(path.join("FORMAT"), "sideindex embedded store, format 1\n").unwrap();
+                if steps == 3 {
+                    fs::create_dir_all(path.join("db.new/keyspaces")).unwrap();
+                    fs::write(path.join("db.new/0.jnl"), "").unwrap();
+                }
+            }
+        }
+        write(&create(path), vec![put("r", 1, "v")]);
+        assert_eq!(rows(&open(path)).len(), 1, "after {steps} steps");
+    }
+}
+
+#[test]
+fn a_scan_sees_the_moment_it_was_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    write(&store, (0..10).map(|i| put(format!("{i}"), 1, "v")).collect());
+    let mut scanner = block_on(store.scan(TABLE, Scan { page_rows: 3, ..Scan::all() })).unwrap();
+    write(&store, vec![put("05", 1, "v"), put("9", 2, "new")]);
+    let mut found = 0;
+    loop {
+        let page = block_on(scanner.next_page()).unwrap();
+        assert!(page.rows.iter().all(|r| r.cells[0].value == "v"));
+        found += page.rows.len();
+        if page.done {
+            break;
+        }
+    }
+    assert_eq!(found, 10);
+}
+
+#[test]
+fn an_empty_qualifier_is_no_shelter_from_family_markers() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    let cells = vec![
+        Cell::put("c", "", 3, "newer"),
+        Cell::put("c", "", 2, "hidden"),
+        Cell::put("c", "", 1, "hidden"),
+        Cell::delete(CellKind::DeleteFamily, "c", "", 2),
+    ];
+    write(&store, vec![RowMutation::new("r", cells)]);
+    let spec = ReadSpec { max_versions: 3, ..ReadSpec::default() };
+    let row = block_on(store.get(TABLE, &["r".into()], &spec)).unwrap().remove(0);
+    assert_eq!(row.cells, [Cell::put("c", "", 3, "newer")]);
+}
+
+#[test]
+fn works_in_a_runtime_and_without_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(create(directory.path()));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let writes = (0..200).map(|i| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                store.mutate(TABLE, vec![put(format!("{i}"), 1, "v")], Durability::Durable).await.unwrap();
+            })
+        });
+        futures::future::try_join_all(writes.collect::<Vec<_>>()).await.unwrap();
+    });
+    write(&store, vec![put("last", 1, "v")]);
+    assert_eq!(rows(&*store).len(), 201);
+}
+
+#[test]
+fn a_writer_that_is_ahead_is_held_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { durability: DurabilityMode::Os, ..Options::default() };
+    let store = EmbeddedStore::open(directory.path(), options).unwrap();
+    block_on(store.create_table(&TableDescriptor::new(TABLE, &["c"], 1))).unwrap();
+    // 40 writes of 8 MiB at once; no more than 64 MiB of them may be waiting, and all must get through.
+    let writes =
+        (0..40).map(|i| store.mutate(TABLE, vec![put(format!("{i:02}"), 1, vec![i; 8 << 20])], Durability::Relaxed));
+    block_on(futures::future::try_join_all(writes)).unwrap();
+    assert_eq!(rows(&store).len(), 40);
+}
+
+/// Set in a child process: the directory in which to write until killed.
+const CHILD: &str = "SIDEINDEX_TEST_WRITE_UNTIL_KILLED";
+
+/// Not a test but the child of the next one, which runs this binary again.
+#[test]
+fn child_that_writes_until_killed() {
+    let Ok(directory) = std::env::var(CHILD) else { return };
+    let store = Arc::new(create(Path::new(&directory)));
+    println!("\nready");
+    std::thread::scope(|scope| {
+        for writer in 0..3 {
+            let store = Arc::clone(&store);
+            scope.spawn(move || {
+                for i in 0.. {
+                    let name = format!("{writer}-{i}");
+                    let mutations = (0..5).map(|k| put(format!("{name}-{k}"), 1, vec![b'v'; 300])).collect();
+                    block_on(store.mutate(TABLE, mutations, Durability::Durable)).unwrap();
+                    println!("{name}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_killed_process_loses_nothing_it_acknowledged() {
+    for after in [1, 200, 1_000] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child_that_writes_until_killed", "--nocapture", "--test-threads=1"])
+            .env(CHILD, directory.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut acknowledged = lines.skip_while(|line| line != "ready").skip(1).fuse();
+        let mut names: Vec<String> = acknowledged.by_ref().take(after).collect();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // A line that was cut short names nothing; what is whole was acknowledged.
+        names.extend(acknowledged.filter(|l| l.split('-').count() == 2));
+        names.pop();
+        assert!(names.len() + 1 >= after, "the child ended by itself");
+
+        let store = open(directory.path());
+        let keys: Vec<Bytes> = names.iter().flat_map(|n| (0..5).map(move |k| format!("{n}-{k}").into())).collect();
+        let found = block_on(store.get(TABLE, &keys, &ReadSpec::default())).unwrap();
+        let lost: Vec<_> = found.iter().filter(|r| r.cells.len() != 1 || r.cells[0].value.len() != 300).collect();
+        assert!(lost.is_empty(), "{} of {} rows lost", lost.len(), keys.len());
+        // The log tells exactly of what is there, without a hole.
+        let events = read_log(&store);
+        assert!(events.iter().map(number).eq(1..=events.len() as u64));
+        let mut logged: Vec<Bytes> = events.into_iter().map(|e| e.row).collect();
+        logged.sort();
+        assert_eq!(logged, rows(&store).into_iter().map(|r| r.key).collect::<Vec<_>>());
+    }
+}

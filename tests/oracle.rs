@@ -1,0 +1,271 @@
+//! The embedded store against a naive model: a list of everything written, searched by brute force.
+//!
+//! The model shares no code with the store but the data types. It looks at every marker for every put and sorts at the
+//! end, where the store streams.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+use bytes::Bytes;
+use futures::executor::block_on;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use sideindex::model::{Cell, CellKind, Row, RowMutation};
+use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
+use sideindex::store::{ColumnFilter, Columns, Comparison, Durability, Read, ReadSpec, Scan, Store, TableDescriptor};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// One family's name starts with the other's; one keeps more versions.
+const FAMILIES: [(&str, u32); 3] = [("a", 2), ("ab", 5), ("b", 1)];
+const ROWS: [&[u8]; 8] = [b"\0", b"\0\x01", b"a", b"a\0", b"a\0\xff", b"ab", b"\xff", b"\xff\xff"];
+const QUALIFIERS: [&[u8]; 6] = [b"", b"\0", b"x", b"x\0", b"xy", b"\xff"];
+
+/// Everything written, each (row, column, timestamp, kind) once: the last one.
+#[derive(Default)]
+struct Model(Vec<(Bytes, Cell)>);
+
+impl Model {
+    fn write(&mut self, row: &Bytes, cell: &Cell) {
+        let same = |(r, c): &(Bytes, Cell)| {
+            r == row
+                && (&c.family, &c.qualifier, c.timestamp, c.kind)
+                    == (&cell.family, &cell.qualifier, cell.timestamp, cell.kind)
+        };
+        self.0.retain(|written| !same(written));
+        self.0.push((row.clone(), cell.clone()));
+    }
+
+    fn hidden(&self, row: &Bytes, put: &Cell) -> bool {
+        self.0.iter().filter(|(r, m)| r == row && m.family == put.family).any(|(_, m)| match m.kind {
+            CellKind::Put => false,
+            CellKind::DeleteFamily => put.timestamp <= m.timestamp,
+            CellKind::DeleteFamilyVersion => put.timestamp == m.timestamp,
+            CellKind::DeleteColumn => put.qualifier == m.qualifier && put.timestamp <= m.timestamp,
+            CellKind::DeleteVersion => put.qualifier == m.qualifier && put.timestamp == m.timestamp,
+        })
+    }
+
+    fn row(&self, row: &Bytes, spec: &ReadSpec) -> Row {
+        let listed = |c: &Cell| match &spec.columns {
+            Columns::All => true,
+            Columns::Exact(columns) => columns.contains(&(c.family.clone(), c.qualifier.clone())),
+        };
+        let family_listed = |c: &Cell| match &spec.columns {
+            Columns::All => true,
+            Columns::Exact(columns) => columns.iter().any(|(f, _)| *f == c.family),
+        };
+        let of_row = self.0.iter().filter(|(r, _)| r == row).map(|(_, c)| c.clone());
+        let family_wide = |c: &Cell| matches!(c.kind, CellKind::DeleteFamily | CellKind::DeleteFamilyVersion);
+        let mut cells: Vec<Cell> = if spec.raw {
+            of_row.filter(|c| listed(c) || (family_wide(c) && family_listed(c))).collect()
+        } else {
+            of_row.filter(|c| c.kind == CellKind::Put && listed(c) && !self.hidden(row, c)).collect()
+        };
+        cells.sort_by_key(|c| (c.family.clone(), c.qualifier.clone(), Reverse(c.timestamp), Reverse(c.kind.code())));
+        if !spec.raw {
+            let all = cells.clone();
+            cells.retain(|c| {
+                let kept = FAMILIES.iter().find(|(name, _)| *name == c.family).unwrap().1;
+                let newer = all
+                    .iter()
+                    .filter(|o| o.family == c.family && o.qualifier == c.qualifier && o.timestamp > c.timestamp)
+                    .count();
+                newer < kept.min(spec.max_versions) as usize
+            });
+            if let Some(f) = &spec.filter {
+                let newest = cells
+                    .iter()
+                    .filter(|c| c.family == f.family && c.qualifier == f.qualifier)
+                    .max_by_key(|c| c.timestamp);
+                let passes = newest.is_some_and(|c| match f.comparison {
+                    Comparison::Less => c.value < f.operand,
+                    Comparison::LessOrEqual => c.value <= f.operand,
+                    Comparison::Equal => c.value == f.operand,
+                    Comparison::NotEqual => c.value != f.operand,
+                    Comparison::GreaterOrEqual => c.value >= f.operand,
+                    Comparison::Greater => c.value > f.operand,
+                });
+                if !passes {
+                    cells.clear();
+                }
+            }
+        }
+        Row { key: row.clone(), cells }
+    }
+
+    fn scan(&self, scan: &Scan) -> Vec<Row> {
+        let keys: BTreeSet<Bytes> = self.0.iter().map(|(r, _)| r.clone()).collect();
+        let mut rows: Vec<Row> = keys
+            .iter()
+            .filter(|k| scan.start.as_ref().is_none_or(|s| *k >= s) && scan.stop.as_ref().is_none_or(|s| *k < s))
+            .map(|k| self.row(k, &scan.spec))
+            .filter(|r| !r.cells.is_empty())
+            .collect();
+        if scan.reversed {
+            rows.reverse();
+        }
+        rows
+    }
+}
+
+fn bytes(from: &'static [&'static [u8]]) -> impl Strategy<Value = Bytes> {
+    select(from).prop_map(Bytes::from_static)
+}
+
+fn family() -> impl Strategy<Value = Bytes> {
+    select(&FAMILIES[..]).prop_map(|(name, _)| name.into())
+}
+
+fn cell() -> impl Strategy<Value = Cell> {
+    let kind = prop_oneof![
+        6 => Just(CellKind::Put),
+        1 => Just(CellKind::DeleteVersion),
+        1 => Just(CellKind::DeleteFamilyVersion),
+        1 => Just(CellKind::DeleteColumn),
+        1 => Just(CellKind::DeleteFamily),
+    ];
+    let timestamp = prop_oneof![9 => 0..8i64, 1 => select(&[i64::MAX, i64::MAX - 1, 1 << 40][..])];
+    (family(), bytes(&QUALIFIERS), timestamp, kind, 0..4u8).prop_map(|(family, qualifier, timestamp, kind, value)| {
+        match kind {
+            CellKind::Put => Cell::put(family, qualifier, timestamp, vec![value]),
+            kind => Cell::delete(kind, family, qualifier, timestamp),
+        }
+    })
+}
+
+fn mutation() -> impl Strategy<Value = RowMutation> {
+    (bytes(&ROWS), vec(cell(), 1..6)).prop_map(|(row, cells)| RowMutation { row, cells })
+}
+
+fn spec() -> impl Strategy<Value = ReadSpec> {
+    let columns = prop_oneof![
+        2 => Just(Columns::All),
+        1 => vec((family(), bytes(&QUALIFIERS)), 0..6).prop_map(Columns::Exact),
+    ];
+    let comparison = select(
+        &[
+            Comparison::Less,
+            Comparison::LessOrEqual,
+            Comparison::Equal,
+            Comparison::NotEqual,
+            Comparison::GreaterOrEqual,
+            Comparison::Greater,
+        ][..],
+    );
+    let filter =
+        (family(), bytes(&QUALIFIERS), comparison, 0..4u8).prop_map(|(family, qualifier, comparison, operand)| {
+            ColumnFilter { family, qualifier, comparison, operand: vec![operand].into() }
+        });
+    (columns, 1..7u32, any::<bool>(), proptest::option::of(filter))
+        .prop_map(|(columns, max_versions, raw, filter)| ReadSpec { columns, max_versions, raw, filter })
+}
+
+fn scan() -> impl Strategy<Value = Scan> {
+    let bound = || proptest::option::of(prop_oneof![bytes(&ROWS), vec(any::<u8>(), 0..3).prop_map(Bytes::from)]);
+    (bound(), bound(), any::<bool>(), spec(), 1..10usize).prop_map(|(start, stop, reversed, spec, page_rows)| Scan {
+        start,
+        stop,
+        reversed,
+        spec,
+        page_rows,
+    })
+}
+
+async fn read_all(reader: &dyn Read, table: &str, scan: Scan) -> Vec<Row> {
+    let mut scanner = reader.scan(table, scan).await.unwrap();
+    let mut rows = Vec::new();
+    loop {
+        let page = scanner.next_page().await.unwrap();
+        rows.extend(page.rows);
+        if page.done {
+            return rows;
+        }
+    }
+}
+
+/// Compares all that can be read.
+async fn compare(reader: &dyn Read, table: &str, model: &Model, specs: &[ReadSpec], scans: &[Scan]) {
+    let keys: Vec<Bytes> = ROWS.iter().map(|r| Bytes::from_static(r)).collect();
+    for spec in specs {
+        let found = reader.get(table, &keys, spec).await.unwrap();
+        let expected: Vec<Row> = keys.iter().map(|k| model.row(k, spec)).collect();
+        assert_eq!(found, expected, "get with {spec:?}");
+    }
+    for scan in scans {
+        assert_eq!(read_all(reader, table, scan.clone()).await, model.scan(scan), "{scan:?}");
+    }
+}
+
+fn descriptor() -> TableDescriptor {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let mut descriptor = TableDescriptor::new(
+        format!("case-{}", NUMBER.fetch_add(1, Ordering::Relaxed)),
+        &FAMILIES.map(|(name, _)| name),
+        1,
+    );
+    for (family, (_, versions)) in descriptor.families.iter_mut().zip(FAMILIES) {
+        family.max_versions = versions;
+    }
+    descriptor
+}
+
+/// The same mutation spread out, so that columns have more versions than are read one by one: timestamps a thousand apart,
+/// every put a run of 140.
+fn spread(mutation: RowMutation) -> RowMutation {
+    let cells = mutation.cells.into_iter().flat_map(|c| {
+        let timestamp = c.timestamp.min(9) * 1_000;
+        let run = if c.kind == CellKind::Put { 140 } else { 1 };
+        (0..run).map(move |i| Cell { timestamp: timestamp + i, ..c.clone() })
+    });
+    RowMutation { row: mutation.row, cells: cells.collect() }
+}
+
+/// Writes in some calls, takes a snapshot half-way, and compares both the snapshot and the end with the model.
+fn check(memtable_bytes: u64, cases: u32, shape: fn(RowMutation) -> RowMutation) {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { durability: DurabilityMode::Os, memtable_bytes, ..Options::default() };
+    let store = EmbeddedStore::open(directory.path(), options).unwrap();
+    let calls = || vec(vec(mutation(), 1..4), 0..12);
+    let strategy = (calls(), calls(), vec(spec(), 1..5), vec(scan(), 1..8));
+    proptest!(ProptestConfig { cases, ..ProptestConfig::default() }, |((first, second, specs, scans) in strategy)| {
+        block_on(async {
+            let descriptor = descriptor();
+            let table = descriptor.name.as_str();
+            store.create_table(&descriptor).await.unwrap();
+            let (mut model, mut earlier) = (Model::default(), Model::default());
+            let mut snapshot = store.snapshot().await.unwrap();
+            for (half, calls) in [first, second].into_iter().enumerate() {
+                for mutations in calls {
+                    let mutations: Vec<RowMutation> = mutations.into_iter().map(shape).collect();
+                    for m in &mutations {
+                        m.cells.iter().for_each(|c| model.write(&m.row, c));
+                    }
+                    store.mutate(table, mutations, Durability::Relaxed).await.unwrap();
+                }
+                if half == 0 {
+                    snapshot = store.snapshot().await.unwrap();
+                    earlier.0.clone_from(&model.0);
+                }
+            }
+            compare(&store, table, &model, &specs, &scans).await;
+            compare(&*snapshot, table, &earlier, &specs, &scans).await;
+        });
+    });
+}
+
+#[test]
+fn reads_agree_with_the_model_in_memory() {
+    check(16 << 20, 256, |m| m);
+}
+
+#[test]
+fn reads_agree_with_the_model_across_files() {
+    // Small enough that nearly every write starts a file, which brings flushing and compaction into play.
+    check(1 << 10, 64, |m| m);
+}
+
+#[test]
+fn reads_that_skip_agree_with_the_model() {
+    check(16 << 20, 40, spread);
+}
