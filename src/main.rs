@@ -1,3 +1,7 @@
 //! The `sideindex` binary.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    sideindex::cli::main()
+}

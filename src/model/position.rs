@@ -18,6 +18,8 @@ pub enum Position {
         /// Number of the line.
         line: u64,
     },
+    /// A row of a snapshot: not in the stream at all.
+    Snapshot,
 }
 
 impl fmt::Display for Position {
@@ -25,6 +27,18 @@ impl fmt::Display for Position {
         match self {
             Self::Changelog { number } => write!(f, "changelog:{number}"),
             Self::File { line } => write!(f, "line:{line}"),
+            Self::Snapshot => f.write_str("snapshot"),
+        }
+    }
+}
+
+impl Position {
+    /// A text that sorts as the positions of one partition do, for use in row keys.
+    pub fn sort_key(&self) -> String {
+        match self {
+            Self::Changelog { number } => format!("changelog:{number:020}"),
+            Self::File { line } => format!("line:{line:020}"),
+            Self::Snapshot => "snapshot".to_owned(),
         }
     }
 }

@@ -219,8 +219,8 @@ fn rows(n: impl TryInto<u64>) -> String {
     }
 }
 
-/// A number with its thousands set apart.
-fn grouped(n: u64) -> String {
+/// A number with its thousands set apart: `1,234,567`.
+pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {

@@ -32,7 +32,7 @@ mod testing;
 
 pub use bind::{BoundQuery, Column, Order, Output, Predicate, Test, bind};
 pub use execute::{Actuals, Cursor, ResultRow, escaped};
-pub use explain::{Considered, Explain, Means};
+pub use explain::{Considered, Explain, Means, grouped};
 pub use parse::{
     Literal, Mode, ParsedCondition, ParsedOrder, ParsedPredicate, ParsedQuery, ParsedSelect, parse, table_of,
 };

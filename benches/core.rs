@@ -1,0 +1,144 @@
+//! Where the time of one event goes: `cargo bench`. Each line is the median of five rounds, and its ratio to the first of its
+//! group, measured in the same run.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    reason = "a benchmark stops by panicking"
+)]
+
+use bytes::Bytes;
+use futures::executor::block_on;
+use sideindex::index::candidates::{Own, View};
+use sideindex::index::{change, derive, settle};
+use sideindex::model::{Cell, Row, RowMutation};
+use sideindex::schema::state::Candidate;
+use sideindex::schema::{Attribute, BaseEncoding, Definition, Lifecycle, NO_FLOOR, TableSchema};
+use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
+use sideindex::store::{Durability, Read, ReadSpec, Scan, Store, TableDescriptor};
+use std::hint::black_box;
+use std::time::Instant;
+
+const ROUNDS: usize = 5;
+
+/// Runs `work`, which does `ops` operations, and prints the median time of one.
+fn measure(name: &str, ops: usize, first: Option<f64>, mut work: impl FnMut(usize)) -> f64 {
+    let mut times: Vec<f64> = (0..ROUNDS)
+        .map(|round| {
+            let started = Instant::now();
+            work(round);
+            started.elapsed().as_nanos() as f64 / ops as f64
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    let median = times[ROUNDS / 2];
+    println!("{name:52} {median:10.0} ns  {:6.2} ×", median / first.unwrap_or(median));
+    median
+}
+
+fn schema() -> TableSchema {
+    let attribute = |name: &str, code, kind: &str, encoding| Attribute {
+        name: name.into(),
+        code,
+        kind: kind.parse().unwrap(),
+        encoding,
+        family: "a".into(),
+        qualifier: name.into(),
+    };
+    let definition = |name: &str, code, terms: &[u16]| Definition {
+        format: Definition::FORMAT,
+        name: name.into(),
+        code,
+        terms: terms.to_vec(),
+        ordered: false,
+        salts: 1,
+        floor: NO_FLOOR,
+        generation: 1,
+        epoch: 1,
+        state: Lifecycle::Active,
+        degraded: false,
+    };
+    TableSchema::new(
+        "t".into(),
+        vec!["a".into()],
+        vec![
+            attribute("section", 1, "text", BaseEncoding::Utf8),
+            attribute("depends", 2, "text[]", BaseEncoding::Json),
+        ],
+        vec![definition("by_section", 3, &[1]), definition("by_depends", 4, &[2])],
+    )
+}
+
+fn pure() {
+    println!("one event of two terms, the second an array of 8");
+    let schema = schema();
+    let depends = r#"["libc6","libgcc-s1","libstdc++6","zlib1g","libx11-6","libxml2","dpkg","adduser"]"#;
+    let cells = vec![Cell::put("a", "section", 7, "net"), Cell::put("a", "depends", 7, depends)];
+    let n = 20_000;
+    let first = measure("read changes", n, None, |_| {
+        (0..n).for_each(|_| drop(black_box(change::read(&schema, &cells))));
+    });
+    let changes = change::read(&schema, &cells).remove(&7).unwrap().changes;
+    let own = Own::of(&changes);
+    let state = Row { key: "row".into(), cells: own.iter().map(|(code, c): &(u16, Candidate)| c.put(*code)).collect() };
+    measure("decode the state row", n, Some(first), |_| {
+        (0..n).for_each(|_| drop(black_box(View::decode(&state).unwrap())));
+    });
+    let view = View::decode(&state).unwrap();
+    measure("find nothing to settle", n, Some(first), |_| {
+        (0..n).for_each(|_| assert!(black_box(settle::unsettled(&changes, &view, |_| NO_FLOOR)).is_empty()));
+    });
+    measure("derive and plan both definitions", n, Some(first), |_| {
+        for _ in 0..n {
+            for definition in schema.definitions() {
+                let derivation = derive::derive(definition, &view, &own, false).unwrap().unwrap();
+                black_box(derive::writes(definition, &derivation, b"row", true).unwrap());
+            }
+        }
+    });
+}
+
+fn store() {
+    println!("\nembedded store, rows of 11 cells, without fsync");
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { durability: DurabilityMode::Os, ..Options::default() };
+    let store = EmbeddedStore::open(dir.path(), options).unwrap();
+    block_on(store.create_table(&TableDescriptor::new("t", &["a"], 1))).unwrap();
+    let n = 10_000;
+    let key = |round: usize, i: usize| Bytes::from(format!("row-{round}-{i:08}"));
+    let first = measure("put a row, 2,000 a call", n, None, |round| {
+        for start in (0..n).step_by(2_000) {
+            let mutations = (start..start + 2_000).map(|i| {
+                let cells = (0..11).map(|c| Cell::put("a", format!("attribute{c:02}"), 1, "a value of some length"));
+                RowMutation::new(key(round, i), cells.collect())
+            });
+            block_on(store.mutate("t", mutations.collect(), Durability::Relaxed)).unwrap();
+        }
+    });
+    measure("get a row, one a call", n, Some(first), |round| {
+        for i in 0..n {
+            let rows = block_on(store.get("t", &[key(round, i * 7_919 % n)], &ReadSpec::default())).unwrap();
+            assert_eq!(rows[0].cells.len(), 11);
+        }
+    });
+    measure("scan a row", n * ROUNDS, Some(first), |_| {
+        block_on(async {
+            let mut scanner = store.scan("t", Scan::all()).await.unwrap();
+            let mut rows = 0;
+            loop {
+                let page = scanner.next_page().await.unwrap();
+                rows += page.rows.len();
+                if page.done {
+                    break;
+                }
+            }
+            assert_eq!(rows, n * ROUNDS);
+        });
+    });
+}
+
+fn main() {
+    pure();
+    store();
+}

@@ -1,0 +1,156 @@
+//! Building an index over rows that are already there (DESIGN.md §7).
+//!
+//! 1. remember the source position, 2. take a snapshot, 3. put the snapshot's cells as candidates and write their entries,
+//! 4. apply what the source has had since, 5. activate.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::{Counts, Maintainer, Mode};
+use crate::model::{ChangeEvent, Position, Timestamp};
+use crate::schema::{Catalog, Definition, DefinitionSpec, Lifecycle, NO_FLOOR, TableSchema};
+use crate::store::embedded::EmbeddedStore;
+use crate::store::{Columns, Read, ReadSpec, Scan, Store};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// Rows that are put and derived together.
+const CHUNK: usize = 2_000;
+
+/// How far a build is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Progress {
+    /// Rows of the snapshot done.
+    pub rows: u64,
+    /// Rows of the snapshot, once they are counted.
+    pub of: u64,
+    /// Entries written.
+    pub entries: u64,
+}
+
+/// Builds a definition on the embedded store and activates it. One that is there already, active, is left as it is; one whose
+/// build was interrupted is built again from the start, which is harmless.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for an unknown table or attribute, [`ErrorKind::AlreadyExists`] for another definition of this name.
+pub async fn create(
+    catalog: &Catalog,
+    store: &EmbeddedStore,
+    table: &str,
+    spec: &DefinitionSpec,
+    mut progress: impl FnMut(Progress),
+) -> Result<(Definition, Progress)> {
+    let mut done = Progress::default();
+    if let Some(there) = catalog.table(table).await?.definition(&spec.name)
+        && there.state == Lifecycle::Active
+    {
+        // Says so if it is another one.
+        let schema = catalog.define(table, spec, NO_FLOOR).await?;
+        return Ok((named(&schema, &spec.name)?, done));
+    }
+    let position = store.log_head(table)?;
+    let snapshot = store.snapshot().await?;
+    let (of, floor) = survey(&*snapshot, table).await?;
+    done.of = of;
+    let schema = catalog.define(table, spec, floor).await?;
+    // An interrupted build was defined with the floor of its own snapshot.
+    let definition = catalog.update(table, &spec.name, |d| d.floor = d.floor.max(floor)).await?;
+    fill(catalog, &*snapshot, &schema, &definition, |rows, entries| {
+        done.rows += rows;
+        done.entries += entries;
+        progress(done);
+    })
+    .await?;
+    replay(catalog, store, table, position).await?;
+    catalog.store().sync().await?;
+    let definition = catalog.update(table, &spec.name, |d| d.state = Lifecycle::Active).await?;
+    Ok((definition, done))
+}
+
+fn named(schema: &TableSchema, name: &str) -> Result<Definition> {
+    schema
+        .definition(name)
+        .cloned()
+        .ok_or_else(|| Error::new(ErrorKind::Internal, format!("definition {name} is gone while it is built")))
+}
+
+/// Counts the rows and finds the floor: the largest timestamp in the snapshot, hidden cells and markers included. Whatever
+/// the state rows can't know of is at or below it.
+async fn survey(snapshot: &dyn Read, table: &str) -> Result<(u64, Timestamp)> {
+    let spec = ReadSpec { raw: true, ..ReadSpec::default() };
+    let mut scanner = snapshot.scan(table, Scan { spec, ..Scan::all() }).await?;
+    let (mut rows, mut floor) = (0, NO_FLOOR);
+    loop {
+        let page = scanner.next_page().await?;
+        rows += page.rows.len() as u64;
+        floor = page.rows.iter().filter_map(|row| row.newest_timestamp()).fold(floor, Timestamp::max);
+        if page.done {
+            return Ok((rows, floor));
+        }
+    }
+}
+
+/// Puts and derives the cells of a snapshot, for one definition.
+async fn fill(
+    catalog: &Catalog,
+    snapshot: &dyn Read,
+    schema: &TableSchema,
+    definition: &Definition,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<()> {
+    let attributes: Vec<_> = schema.attributes().filter(|a| definition.terms.contains(&a.code)).cloned().collect();
+    let columns =
+        attributes.iter().map(|a| (Bytes::from(a.family.clone()), Bytes::from(a.qualifier.clone()))).collect();
+    let only = TableSchema::new(schema.name.clone(), schema.families.clone(), attributes, vec![definition.clone()]);
+    let maintainer = Arc::new(Maintainer::new(Arc::clone(catalog.store()), Arc::new(only)));
+    let spec = ReadSpec { columns: Columns::Exact(columns), ..ReadSpec::default() };
+    let mut scanner = snapshot.scan(&schema.name, Scan { spec, page_rows: CHUNK, ..Scan::all() }).await?;
+    let mut previous: Option<tokio::task::JoinHandle<Result<(u64, Counts)>>> = None;
+    loop {
+        // One chunk is read while the one before it is written.
+        let page = scanner.next_page().await?;
+        if let Some(previous) = previous.take() {
+            let (rows, counts) = previous.await.map_err(|e| {
+                Error::new(ErrorKind::Internal, format!("a worker of the build died: {e}")).with_source(e)
+            })??;
+            progress(rows, counts.entry_writes);
+        }
+        if page.rows.is_empty() && page.done {
+            return Ok(());
+        }
+        let maintainer = Arc::clone(&maintainer);
+        let catalog = catalog.clone();
+        previous = Some(tokio::spawn(async move {
+            let rows = page.rows.len() as u64;
+            let events: Vec<ChangeEvent> = page
+                .rows
+                .into_iter()
+                .map(|row| ChangeEvent {
+                    row: row.key,
+                    cells: row.cells,
+                    position: Position::Snapshot,
+                    append_time: crate::clock::now(),
+                })
+                .collect();
+            let outcome = maintainer.apply(&events, Mode::Snapshot).await?;
+            outcome.keep_quarantined(&catalog, maintainer.schema()).await?;
+            Ok((rows, outcome.counts))
+        }));
+    }
+}
+
+/// Applies the records that came while the snapshot was read: whoever follows the log may have taken them in before the
+/// definition was there.
+async fn replay(catalog: &Catalog, store: &EmbeddedStore, table: &str, mut after: u64) -> Result<()> {
+    let schema = Arc::new(catalog.table(table).await?);
+    let maintainer = Maintainer::new(Arc::clone(catalog.store()), Arc::clone(&schema));
+    loop {
+        let events = store.read_log(table, after, CHUNK, 8 << 20)?;
+        let Some(Position::Changelog { number }) = events.last().map(|e| &e.position) else {
+            return maintainer.flush().await;
+        };
+        after = *number;
+        let outcome = maintainer.apply(&events, Mode::Stream).await?;
+        outcome.keep_quarantined(catalog, &schema).await?;
+        // The log takes an event in together with the base write: its effect shows already.
+        maintainer.apply(&outcome.late, Mode::Again).await?;
+    }
+}

@@ -1,0 +1,276 @@
+//! What can be said on the command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Secondary indexes for HBase tables, kept in step with the change stream.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    about,
+    after_help = "\
+Examples:
+  sideindex demo
+  sideindex --data D table create packages --family a
+  sideindex --data D load packages debian-packages.jsonl.zst
+  sideindex --data D index create packages by_section --on section
+  sideindex --data D query \"SELECT id FROM packages WHERE section = 'games' LIMIT 5\"
+
+Exit codes:
+  0 done   1 the store failed or sideindex has a bug   2 wrong usage   3 bad input or query
+  4 something is missing, or there already   5 refused: too costly or not supported   6 busy, try later
+
+SIDEINDEX_LOG=debug shows what happens inside."
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub struct Global {
+    /// Directory of the embedded store
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Store")]
+    pub data: Option<PathBuf>,
+    /// What a write that has returned survives
+    #[arg(long, global = true, value_enum, default_value_t = Durability::Fsync, help_heading = "Store")]
+    pub durability: Durability,
+    /// How results are printed
+    #[arg(long, global = true, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    pub format: Format,
+    /// No progress bars
+    #[arg(long, short, global = true, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Durability {
+    /// The machine losing power
+    Fsync,
+    /// This process being killed, not the machine losing power
+    Os,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Table,
+    /// One JSON object per line
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show the main job on real data: load, update, query
+    #[command(after_help = "Example:\n  sideindex demo --keep demo-data")]
+    Demo(DemoArgs),
+    /// Create, list and describe tables
+    #[command(subcommand)]
+    Table(TableCommand),
+    /// Load JSON lines into a table and bring its indexes up to date
+    #[command(after_help = "\
+Each line: {\"id\": \"0ad\", \"ts\": 1783764997000, \"attrs\": {\"section\": \"games\", \"tags\": [\"a\", \"b\"], \"old\": null}}
+\"ts\" (ms) may be left out. Arrays are multi-valued, null deletes, an attribute not mentioned is unchanged.
+The type of an attribute is recorded when it is first seen, unless it is declared.
+
+Examples:
+  sideindex --data D load packages debian-packages.jsonl.zst
+  sideindex --data D load packages more.jsonl --attr installed_size:int --attr 'depends:text[]'
+  zcat more.jsonl.gz | sideindex --data D load packages -")]
+    Load(LoadArgs),
+    /// Change one row
+    #[command(after_help = "\
+name=text puts a text, name:=json puts any JSON value, name:=null clears.
+
+Example:
+  sideindex --data D put packages 0ad section:=null note=seen installed_size:=28591")]
+    Put(PutArgs),
+    /// Print one row
+    #[command(after_help = "Example:\n  sideindex --data D get packages 0ad --format json")]
+    Get(GetArgs),
+    /// Delete rows
+    #[command(after_help = "Example:\n  sideindex --data D delete packages 0ad 0ad-data")]
+    Delete(DeleteArgs),
+    /// Create, list and inspect indexes
+    #[command(subcommand)]
+    Index(IndexCommand),
+    /// Answer a query
+    #[command(after_help = "\
+SELECT columns | COUNT(*) FROM table [WHERE …] [ORDER BY column [DESC]] [LIMIT n]
+with =, !=, <, <=, >, >=, BETWEEN, IN, AND, OR and parentheses. `id` is the row key. On an array a comparison means
+\"some element\". EXPLAIN SELECT … shows the plan, EXPLAIN ANALYZE SELECT … runs it and shows what it cost.
+
+Examples:
+  sideindex --data D query \"SELECT id FROM packages WHERE depends = 'libc6' AND section = 'net'\"
+  sideindex --data D query \"SELECT COUNT(*) FROM packages WHERE depends = 'libc6'\" --consistency indexed
+  sideindex --data D query \"SELECT COUNT(*) FROM packages\" --allow-scan")]
+    Query(QueryArgs),
+    /// Bring indexes up to date with the change log
+    #[command(after_help = "Example:\n  sideindex --data D apply packages")]
+    Apply(ApplyArgs),
+    /// Measure loads and lookups on the bundled catalogue
+    #[command(after_help = "Example:\n  sideindex bench --runs 3")]
+    Bench(BenchArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Keep the data in this directory, which must not exist yet
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TableCommand {
+    /// Create a table
+    #[command(after_help = "Example:\n  sideindex --data D table create packages --family a --attr installed_size:int")]
+    Create {
+        /// The table's name
+        table: String,
+        /// A column family; attributes live in the first
+        #[arg(long = "family", required = true, value_name = "NAME")]
+        families: Vec<String>,
+        /// Declare an attribute: text, int, float, bool, or one of them followed by []
+        #[arg(long = "attr", value_name = "NAME:TYPE")]
+        attributes: Vec<String>,
+        /// Versions of a cell that can be read
+        #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        versions: u32,
+    },
+    /// List the tables
+    List,
+    /// Print a table's attributes and indexes
+    Describe {
+        /// The table's name
+        table: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct LoadArgs {
+    /// The table's name
+    pub table: String,
+    /// Files of JSON lines, plain or .zst; - is standard input
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Declare an attribute before loading
+    #[arg(long = "attr", value_name = "NAME:TYPE")]
+    pub attributes: Vec<String>,
+    /// Leave the indexes behind; `apply` brings them up to date
+    #[arg(long)]
+    pub no_apply: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct PutArgs {
+    /// The table's name
+    pub table: String,
+    /// The row key
+    pub id: String,
+    /// name=text or name:=json
+    #[arg(required = true, value_name = "NAME=TEXT|NAME:=JSON")]
+    pub assignments: Vec<String>,
+    /// Timestamp in ms; the row's next one when left out
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(i64).range(0..))]
+    pub ts: Option<i64>,
+    /// Leave the indexes behind; `apply` brings them up to date
+    #[arg(long)]
+    pub no_apply: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct GetArgs {
+    /// The table's name
+    pub table: String,
+    /// The row key
+    pub id: String,
+}
+
+#[derive(Debug, Args)]
+pub struct DeleteArgs {
+    /// The table's name
+    pub table: String,
+    /// Row keys
+    #[arg(required = true)]
+    pub ids: Vec<String>,
+    /// Leave the indexes behind; `apply` brings them up to date
+    #[arg(long)]
+    pub no_apply: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum IndexCommand {
+    /// Create an index and fill it from the rows that are there
+    #[command(after_help = "\
+Examples:
+  sideindex --data D index create packages by_section --on section
+  sideindex --data D index create packages by_size --on installed_size --ordered
+  sideindex --data D index create packages by_section_priority --on section,priority")]
+    Create {
+        /// The table's name
+        table: String,
+        /// The index's name
+        name: String,
+        /// The attribute; several, separated by commas, make a composite
+        #[arg(long, required = true, value_delimiter = ',', value_name = "ATTRIBUTE")]
+        on: Vec<String>,
+        /// Serve ranges and ORDER BY
+        #[arg(long)]
+        ordered: bool,
+        /// Spread the entries over this many key ranges
+        #[arg(long, value_name = "S", value_parser = clap::value_parser!(u8).range(1..))]
+        salts: Option<u8>,
+    },
+    /// List a table's indexes
+    List {
+        /// The table's name
+        table: String,
+    },
+    /// Show how far the indexes are
+    Status {
+        /// The table's name; all tables when left out
+        table: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct QueryArgs {
+    /// The query
+    pub sql: String,
+    /// Whether entries are checked against the base rows
+    #[arg(long, value_enum, default_value_t = Consistency::Verified)]
+    pub consistency: Consistency,
+    /// Allow reading the whole table when no index helps
+    #[arg(long)]
+    pub allow_scan: bool,
+    /// Show the plan and what it cost after the answer, on standard error
+    #[arg(long)]
+    pub analyze: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Consistency {
+    /// Every entry is checked against its base row
+    Verified,
+    /// Only disputed entries are checked
+    Indexed,
+}
+
+#[derive(Debug, Args)]
+pub struct ApplyArgs {
+    /// The table's name; all tables when left out
+    pub table: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Runs of each measurement; the median is printed
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: u32,
+    /// One measured load in a process of its own
+    #[arg(long, hide = true)]
+    pub child: Option<String>,
+}

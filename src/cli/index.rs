@@ -1,0 +1,162 @@
+//! `index create|list|status`.
+
+use super::args::{Format, Global, IndexCommand};
+use super::output::{self, count};
+use super::session::Session;
+use crate::build;
+use crate::error::Result;
+use crate::index;
+use crate::schema::{Definition, DefinitionSpec, QUARANTINE_TABLE, TableSchema};
+use crate::source;
+use crate::store::{Read, Scan};
+use serde_json::{Value, json};
+use std::time::Instant;
+
+pub async fn run(global: &Global, command: &IndexCommand) -> Result<()> {
+    let session = Session::open(global).await?;
+    match command {
+        IndexCommand::Create { table, name, on, ordered, salts } => {
+            let spec = DefinitionSpec { name: name.clone(), on: on.clone(), ordered: *ordered, salts: *salts };
+            create(global, &session, table, &spec).await
+        }
+        IndexCommand::List { table } => {
+            let schema = session.catalog.table(table).await?;
+            let mut list = output::table(&["index", "on", "kind", "state"]);
+            for definition in schema.definitions() {
+                if global.format == Format::Json {
+                    output::json(&describe(&schema, definition))?;
+                }
+                list.add_row([
+                    definition.name.clone(),
+                    schema.term_names(definition).join(", "),
+                    kind(definition).to_owned(),
+                    state(definition),
+                ]);
+            }
+            if global.format == Format::Table {
+                output::line(&list.to_string())?;
+            }
+            Ok(())
+        }
+        IndexCommand::Status { table } => {
+            let tables = match table {
+                Some(table) => vec![table.clone()],
+                None => session.catalog.list_tables().await?,
+            };
+            for table in tables {
+                status(global, &session, &table).await?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Brings the table up to date, then builds.
+async fn create(global: &Global, session: &Session, table: &str, spec: &DefinitionSpec) -> Result<()> {
+    session.apply(table, |_| {}).await?;
+    let started = Instant::now();
+    let bar = output::bar(global, &spec.name, 0, false);
+    let built = build::create(&session.catalog, &session.store, table, spec, |p| {
+        bar.set_length(p.of);
+        bar.set_position(p.rows);
+        bar.set_message(format!("{} entries", count(p.entries)));
+    })
+    .await;
+    bar.finish_and_clear();
+    let (definition, done) = built?;
+    let sentence = format!(
+        "index {} {}: {} from {} in {}",
+        definition.name,
+        state(&definition),
+        output::plural(done.entries, "entry", "entries"),
+        output::plural(done.rows, "row", "rows"),
+        output::time(started.elapsed())
+    );
+    let object = json!({
+        "index": definition.name, "state": definition.state, "rows": done.rows, "entries": done.entries,
+        "seconds": started.elapsed().as_secs_f64(),
+    });
+    output::done(global, &sentence, &object)
+}
+
+/// How far a table's indexes are, and what stands beside them.
+async fn status(global: &Global, session: &Session, table: &str) -> Result<()> {
+    let schema = session.catalog.table(table).await?;
+    let applied = source::applied(&session.store, table).await?;
+    let head = session.store.log_head(table)?;
+    let rechecks = index::pending_rechecks(&session.store, table).await?;
+    let quarantined = quarantined(session, table).await?;
+    if global.format == Format::Json {
+        return output::json(&json!({
+            "table": table,
+            "changes": head,
+            "applied": applied,
+            "rechecks": rechecks,
+            "quarantined": quarantined,
+            "indexes": schema.definitions().iter().map(|d| describe(&schema, d)).collect::<Vec<_>>(),
+        }));
+    }
+    let behind = match head - applied.min(head) {
+        0 => "up to date".to_owned(),
+        n => format!("{} behind, `apply` brings them up to date", output::plural(n, "change", "changes")),
+    };
+    output::line(&format!(
+        "table {table}: {} of {} changes applied, {behind}; {} waiting to be checked again, {} in quarantine",
+        count(applied),
+        count(head),
+        count(rechecks),
+        count(quarantined)
+    ))?;
+    let mut list = output::table(&["index", "on", "kind", "state", "floor", "generation"]);
+    for definition in schema.definitions() {
+        list.add_row([
+            definition.name.clone(),
+            schema.term_names(definition).join(", "),
+            kind(definition).to_owned(),
+            state(definition),
+            definition.floor.to_string(),
+            definition.generation.to_string(),
+        ]);
+    }
+    output::line(&list.to_string())
+}
+
+async fn quarantined(session: &Session, table: &str) -> Result<u64> {
+    let mut scanner = session.store.scan(QUARANTINE_TABLE, Scan::prefix(format!("{table}/").as_bytes())).await?;
+    let mut rows = 0;
+    loop {
+        let page = scanner.next_page().await?;
+        rows += page.rows.len() as u64;
+        if page.done {
+            return Ok(rows);
+        }
+    }
+}
+
+/// A definition as an object for programs.
+pub fn describe(schema: &TableSchema, definition: &Definition) -> Value {
+    json!({
+        "index": definition.name,
+        "on": schema.term_names(definition),
+        "kind": kind(definition),
+        "salts": definition.salts,
+        "state": definition.state,
+        "degraded": definition.degraded,
+        "floor": definition.floor,
+        "generation": definition.generation,
+    })
+}
+
+fn kind(definition: &Definition) -> &'static str {
+    match (definition.ordered, definition.terms.len()) {
+        (true, 1) => "ordered",
+        (true, _) => "ordered composite",
+        (false, 1) => "equality",
+        (false, _) => "composite",
+    }
+}
+
+fn state(definition: &Definition) -> String {
+    let state = format!("{:?}", definition.state).to_lowercase();
+    if definition.degraded { format!("{state}, degraded") } else { state }
+}

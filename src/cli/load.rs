@@ -1,0 +1,166 @@
+//! `load`: files → base rows → change log → indexes, all at once.
+
+use super::args::{Global, LoadArgs};
+use super::output::{self, count};
+use super::session::Session;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::Counts;
+use crate::model::Position;
+use crate::source::file::{JsonLines, Line};
+use crate::write::{RowChange, Writer};
+use serde_json::json;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+
+/// Lines that are written together.
+const CHUNK: usize = 2_000;
+
+pub async fn run(global: &Global, args: &LoadArgs) -> Result<()> {
+    let session = Session::open(global).await?;
+    session.declare(&args.table, &args.attributes).await?;
+    for path in &args.files {
+        let lines = JsonLines::open(path)?;
+        let loaded = load(global, &session, &args.table, lines, !args.no_apply).await?;
+        report(global, &loaded)?;
+    }
+    Ok(())
+}
+
+/// What a load did.
+pub struct Loaded {
+    pub file: String,
+    pub rows: u64,
+    pub elapsed: Duration,
+    /// None when the indexes were left behind.
+    pub applied: Option<Counts>,
+}
+
+pub fn report(global: &Global, loaded: &Loaded) -> Result<()> {
+    let Loaded { file, rows, elapsed, applied } = loaded;
+    let rate = *rows as f64 / elapsed.as_secs_f64().max(1e-9);
+    let mut sentence = format!(
+        "{file}: {} in {} ({} rows/s)",
+        output::plural(*rows, "row", "rows"),
+        output::time(*elapsed),
+        count(rate as u64)
+    );
+    match applied {
+        Some(counts) => {
+            sentence.push_str(&format!(
+                "; indexes up to date, {} written",
+                output::plural(counts.entry_writes, "entry", "entries")
+            ));
+            if counts.quarantined > 0 {
+                sentence.push_str(&format!("; {} QUARANTINED", output::plural(counts.quarantined, "event", "events")));
+            }
+        }
+        None => sentence.push_str("; indexes left behind, `apply` brings them up to date"),
+    }
+    let object = json!({
+        "file": file,
+        "rows": rows,
+        "seconds": elapsed.as_secs_f64(),
+        "events_applied": applied.map(|c| c.applied),
+        "events_quarantined": applied.map(|c| c.quarantined),
+        "events_irrelevant": applied.map(|c| c.irrelevant),
+        "entries_written": applied.map(|c| c.entry_writes),
+    });
+    output::done(global, &sentence, &object)
+}
+
+/// Loads lines; the indexes follow the change log meanwhile, and are up to date on return if `apply`.
+pub async fn load(global: &Global, session: &Session, table: &str, lines: JsonLines, apply: bool) -> Result<Loaded> {
+    let started = Instant::now();
+    let file = lines.path().display().to_string();
+    let writer = Writer::open(&session.catalog, table).await?;
+    let bar = output::bar(global, &short(&file), lines.size(), true);
+    let (stop, stopped) = oneshot::channel::<()>();
+    let following = if apply {
+        let mut follower = session.follower(table).await?;
+        Some(tokio::spawn(async move {
+            follower
+                .follow(
+                    async {
+                        let _ = stopped.await;
+                    },
+                    |_| {},
+                )
+                .await
+        }))
+    } else {
+        None
+    };
+    let written = write(&writer, lines, &bar).await.map_err(|e| e.within(file.clone()));
+    drop(stop);
+    let applied = match following {
+        Some(task) => Some(task.await.unwrap_or_else(|e| {
+            Err(Error::new(ErrorKind::Internal, format!("the follower died: {e}")).with_source(e))
+        })),
+        None => None,
+    };
+    bar.finish_and_clear();
+    let rows = written?;
+    let applied = applied
+        .transpose()
+        .map_err(|e| e.within("the rows are loaded, but the indexes are behind: `apply` goes on where this stopped"))?;
+    Ok(Loaded { file, rows, elapsed: started.elapsed(), applied })
+}
+
+/// Writes all lines; how many there were.
+async fn write(writer: &Writer, mut lines: JsonLines, bar: &indicatif::ProgressBar) -> Result<u64> {
+    let (sender, mut chunks) = mpsc::channel::<Result<(Vec<Line>, u64)>>(2);
+    tokio::task::spawn_blocking(move || {
+        let mut chunk = Vec::with_capacity(CHUNK);
+        loop {
+            let (over, failed) = match lines.next() {
+                Ok(Some(line)) => {
+                    chunk.push(line);
+                    (false, None)
+                }
+                Ok(None) => (true, None),
+                Err(e) => (true, Some(e)),
+            };
+            if (over && !chunk.is_empty()) || chunk.len() == CHUNK {
+                let full = std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK));
+                if sender.blocking_send(Ok((full, lines.bytes_read()))).is_err() {
+                    // The writer failed, and says so itself.
+                    return;
+                }
+            }
+            if let Some(e) = failed {
+                let _ = sender.blocking_send(Err(e));
+            }
+            if over {
+                return;
+            }
+        }
+    });
+    let mut rows = 0;
+    while let Some(chunk) = chunks.recv().await {
+        let so_far = |e: Error| match rows {
+            0 => e.within("nothing was loaded"),
+            n => e.within(format!("{n} rows were loaded before this")),
+        };
+        let (lines, bytes) = chunk.map_err(so_far)?;
+        let changes: Vec<RowChange> = lines.into_iter().map(change).collect();
+        writer.write(&changes).await.map_err(so_far)?;
+        rows += changes.len() as u64;
+        bar.set_position(bytes);
+        bar.set_message(format!("{} rows", count(rows)));
+    }
+    Ok(rows)
+}
+
+fn change(line: Line) -> RowChange {
+    RowChange {
+        row: line.record.id.into(),
+        timestamp: line.record.ts,
+        attributes: line.record.attrs.into_iter().collect(),
+        origin: Some(Position::File { line: line.number }),
+    }
+}
+
+fn short(file: &str) -> String {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name.split('.').next().unwrap_or(name).chars().take(16).collect()
+}

@@ -1,0 +1,43 @@
+//! `put`: change one row.
+
+use super::args::{Global, PutArgs};
+use super::output;
+use super::session::Session;
+use crate::error::{Error, ErrorKind, Result};
+use crate::write::{RowChange, Writer};
+use serde_json::{Value, json};
+
+pub async fn run(global: &Global, args: &PutArgs) -> Result<()> {
+    let attributes = args.assignments.iter().map(|a| assignment(a)).collect::<Result<Vec<_>>>()?;
+    if args.id.is_empty() {
+        return Err(Error::invalid("expected a row key, found an empty text"));
+    }
+    let session = Session::open(global).await?;
+    let writer = Writer::open(&session.catalog, &args.table).await?;
+    let change = RowChange { row: args.id.clone().into(), timestamp: args.ts, attributes, origin: None };
+    writer.write(&[change]).await.map_err(|e| match e.kind() {
+        ErrorKind::WrongType => e.within("name=text puts a text, name:=json any other value"),
+        _ => e,
+    })?;
+    if !args.no_apply {
+        session.apply(&args.table, |_| {}).await?;
+    }
+    output::done(global, &format!("row {} written", args.id), &json!({ "id": args.id, "written": true }))
+}
+
+/// `name=text` or `name:=json`.
+fn assignment(text: &str) -> Result<(String, Value)> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| Error::invalid(format!("expected name=text or name:=json, found {text:?}")))?;
+    match name.strip_suffix(':') {
+        None => Ok((name.to_owned(), value.into())),
+        Some(name) => {
+            let value = serde_json::from_str(value).map_err(|e| {
+                Error::invalid(format!("expected JSON after {name}:=, found {value:?}: {e}; name=text puts a text"))
+                    .with_source(e)
+            })?;
+            Ok((name.to_owned(), value))
+        }
+    }
+}

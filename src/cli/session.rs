@@ -1,0 +1,76 @@
+//! What most commands start with: an open embedded store and its catalog.
+
+use super::args::{Durability, Global};
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::{Counts, Follower, FollowerOptions, Maintainer, Progress};
+use crate::schema::{AttributeType, Catalog, TableSchema};
+use crate::source::ChangeLogSource;
+use crate::store::Store;
+use crate::store::embedded::{DurabilityMode, EmbeddedStore, Options};
+use std::path::Path;
+use std::sync::Arc;
+
+pub struct Session {
+    pub store: EmbeddedStore,
+    pub catalog: Catalog,
+}
+
+impl Session {
+    /// Opens the store that `--data` names; it must be there.
+    pub async fn open(global: &Global) -> Result<Self> {
+        let path = data(global)?;
+        if !path.is_dir() {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!("no store at {}; `sideindex --data {0} table create` makes one", path.display()),
+            ));
+        }
+        Self::create(path, global.durability).await
+    }
+
+    /// Opens the store that `--data` names, creating it when it is not there.
+    pub async fn open_or_create(global: &Global) -> Result<Self> {
+        Self::create(data(global)?, global.durability).await
+    }
+
+    pub async fn create(path: &Path, durability: Durability) -> Result<Self> {
+        let durability = match durability {
+            Durability::Fsync => DurabilityMode::Fsync,
+            Durability::Os => DurabilityMode::Os,
+        };
+        let store = EmbeddedStore::open(path, Options { durability, ..Options::default() })?;
+        let catalog = Catalog::open(Arc::new(store.clone()) as Arc<dyn Store>).await?;
+        Ok(Self { store, catalog })
+    }
+
+    /// A follower of a table's change log.
+    pub async fn follower(&self, table: &str) -> Result<Follower<ChangeLogSource>> {
+        let schema = Arc::new(self.catalog.table(table).await?);
+        let maintainer = Maintainer::new(Arc::clone(self.catalog.store()), schema);
+        let source = ChangeLogSource::open(self.store.clone(), table).await?;
+        Ok(Follower::new(self.catalog.clone(), maintainer, source, FollowerOptions::default()))
+    }
+
+    /// Brings a table's indexes up to date.
+    pub async fn apply(&self, table: &str, progress: impl FnMut(Progress)) -> Result<Counts> {
+        self.follower(table).await?.catch_up(progress).await
+    }
+
+    /// Declares attributes given as `name:type`.
+    pub async fn declare(&self, table: &str, attributes: &[String]) -> Result<TableSchema> {
+        let parsed = attributes.iter().map(|a| parse_attribute(a)).collect::<Result<Vec<_>>>()?;
+        self.catalog.declare(table, &parsed).await
+    }
+}
+
+fn data(global: &Global) -> Result<&Path> {
+    global.data.as_deref().ok_or_else(|| Error::invalid("name the directory of the embedded store with --data DIR"))
+}
+
+fn parse_attribute(text: &str) -> Result<(String, AttributeType)> {
+    let (name, kind) = text
+        .split_once(':')
+        .ok_or_else(|| Error::invalid(format!("expected an attribute as name:type, found {text:?}")))?;
+    let kind = kind.parse().map_err(|e: Error| e.within(format!("attribute {name}")))?;
+    Ok((name.to_owned(), kind))
+}

@@ -1,0 +1,56 @@
+//! `table create|list|describe`.
+
+use super::args::{Format, Global, TableCommand};
+use super::output;
+use super::session::Session;
+use crate::error::Result;
+use serde_json::json;
+
+pub async fn run(global: &Global, command: &TableCommand) -> Result<()> {
+    match command {
+        TableCommand::Create { table, families, attributes, versions } => {
+            let session = Session::open_or_create(global).await?;
+            session.catalog.create_table(table, families, *versions).await?;
+            session.declare(table, attributes).await?;
+            output::done(global, &format!("table {table} created"), &json!({ "table": table, "families": families }))
+        }
+        TableCommand::List => {
+            let session = Session::open(global).await?;
+            for name in session.catalog.list_tables().await? {
+                output::done(global, &name, &json!({ "table": name }))?;
+            }
+            Ok(())
+        }
+        TableCommand::Describe { table } => {
+            let session = Session::open(global).await?;
+            let schema = session.catalog.table(table).await?;
+            let definitions = schema.definitions().iter().map(|d| super::index::describe(&schema, d));
+            if global.format == Format::Json {
+                return output::json(&json!({
+                    "table": schema.name,
+                    "families": schema.families,
+                    "attributes": schema.attributes().collect::<Vec<_>>(),
+                    "indexes": definitions.collect::<Vec<_>>(),
+                }));
+            }
+            output::line(&format!("table {}, column families {}", schema.name, schema.families.join(", ")))?;
+            let mut attributes = output::table(&["attribute", "type", "column", "encoding", "indexes"]);
+            for a in schema.attributes() {
+                let uses: Vec<&str> = schema
+                    .definitions()
+                    .iter()
+                    .filter(|d| d.terms.contains(&a.code))
+                    .map(|d| d.name.as_str())
+                    .collect();
+                attributes.add_row([
+                    a.name.clone(),
+                    a.kind.to_string(),
+                    format!("{}:{}", a.family, a.qualifier),
+                    format!("{:?}", a.encoding).to_lowercase(),
+                    uses.join(", "),
+                ]);
+            }
+            output::line(&attributes.to_string())
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The durable list of events that are applied exactly once more (DESIGN.md §3, step 3).
+//!
+//! Rows `recheck/<table>/<due, 20 digits>/<position>` of `sx_meta`, qualifier `event`.
+
+use crate::error::{Error, Result};
+use crate::model::{Cell, CellKind, ChangeEvent, Position, RowMutation, Timestamp, wire};
+use crate::schema::{META_FAMILY, META_TABLE};
+use crate::store::{Durability, Read, Scan, Store};
+use bytes::Bytes;
+
+/// When the list must be looked at. Looking is a scan over what is done as well as over what waits, so it starts where
+/// the last look ended, and is left out when nothing can be there.
+#[derive(Debug)]
+pub(super) struct Watch {
+    /// Nothing that waits is due earlier.
+    pub(super) from: Timestamp,
+    /// Something may wait.
+    pub(super) armed: bool,
+}
+
+impl Default for Watch {
+    /// A new process knows nothing of the list.
+    fn default() -> Self {
+        Self { from: 0, armed: true }
+    }
+}
+
+/// An event whose time has come.
+pub(super) struct Due {
+    key: Bytes,
+    pub(super) event: ChangeEvent,
+}
+
+fn prefix(table: &str) -> String {
+    format!("recheck/{table}/")
+}
+
+/// Puts events on the list, due `delay` ms after their append time. Durable at the next durable write.
+pub(super) async fn remember(
+    store: &dyn Store,
+    table: &str,
+    late: &[ChangeEvent],
+    delay: Timestamp,
+    watch: &mut Watch,
+) -> Result<()> {
+    if late.is_empty() {
+        return Ok(());
+    }
+    let due_at = |event: &ChangeEvent| event.append_time.saturating_add(delay).max(0);
+    watch.from = late.iter().map(due_at).fold(watch.from, Timestamp::min);
+    watch.armed = true;
+    let mutations = late
+        .iter()
+        .map(|event| {
+            let due = due_at(event);
+            let timestamp = event.cells.first().map_or(0, |c| c.timestamp);
+            let key = format!("{}{due:020}/{}/{timestamp}", prefix(table), event.position.sort_key());
+            let stored = Stored { position: event.position.clone(), row: &event.row, cells: &event.cells };
+            Ok(RowMutation::new(key, stored.cells(event.append_time)?))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    store.mutate(META_TABLE, mutations, Durability::Relaxed).await
+}
+
+struct Stored<'a> {
+    position: Position,
+    row: &'a Bytes,
+    cells: &'a [Cell],
+}
+
+impl Stored<'_> {
+    fn cells(&self, append_time: Timestamp) -> Result<Vec<Cell>> {
+        let position = serde_json::to_vec(&self.position).map_err(|e| Error::invalid(e.to_string()).with_source(e))?;
+        let event = wire::encode(&RowMutation::new(self.row.clone(), self.cells.to_vec()), append_time);
+        // The list's own clock: an event that comes back after its recheck is not hidden by the marker of the first time.
+        let at = crate::clock::now();
+        Ok(vec![Cell::put(META_FAMILY, "position", at, position), Cell::put(META_FAMILY, "event", at, event)])
+    }
+}
+
+/// The events due from `from` to `now`, oldest first, a page of them.
+pub(super) async fn due(store: &dyn Read, table: &str, from: Timestamp, now: Timestamp) -> Result<Vec<Due>> {
+    let start = format!("{}{from:020}", prefix(table));
+    let stop = format!("{}{:020}", prefix(table), now.saturating_add(1));
+    let scan = Scan { start: Some(start.into()), stop: Some(stop.into()), ..Scan::all() };
+    let mut scanner = store.scan(META_TABLE, scan).await?;
+    loop {
+        let page = scanner.next_page().await?;
+        if !page.rows.is_empty() || page.done {
+            return page.rows.into_iter().map(read).collect();
+        }
+    }
+}
+
+fn read(row: crate::model::Row) -> Result<Due> {
+    let broken =
+        |what: &str| Error::corrupt(format!("expected {what}")).within(format!("recheck {}", row.key.escape_ascii()));
+    let position = row.newest(META_FAMILY.as_bytes(), b"position").ok_or_else(|| broken("a position"))?;
+    let position = serde_json::from_slice(&position.value).map_err(|e| broken(&format!("a position ({e})")))?;
+    let event = row.newest(META_FAMILY.as_bytes(), b"event").ok_or_else(|| broken("an event"))?;
+    let event = wire::decode(event.value.clone(), position)?;
+    Ok(Due { key: row.key, event })
+}
+
+/// Takes events off the list. Durable at the next durable write.
+pub(super) async fn forget(store: &dyn Store, done: &[Due]) -> Result<()> {
+    let now = crate::clock::now();
+    let mutations = done
+        .iter()
+        .map(|d| RowMutation::new(d.key.clone(), vec![Cell::delete(CellKind::DeleteFamily, META_FAMILY, "", now)]))
+        .collect();
+    store.mutate(META_TABLE, mutations, Durability::Relaxed).await
+}
+
+/// How many events of a table wait that are due at `from` or later.
+pub(super) async fn pending(store: &dyn Read, table: &str, from: Timestamp) -> Result<u64> {
+    let start = format!("{}{from:020}", prefix(table));
+    let scan = Scan { start: Some(start.into()), ..Scan::prefix(prefix(table).as_bytes()) };
+    let mut scanner = store.scan(META_TABLE, scan).await?;
+    let mut count = 0;
+    loop {
+        let page = scanner.next_page().await?;
+        count += page.rows.len() as u64;
+        if page.done {
+            return Ok(count);
+        }
+    }
+}
+
+/// How many events of a table wait to be applied once more.
+///
+/// # Errors
+/// Those of the store.
+pub async fn pending_rechecks(store: &dyn Read, table: &str) -> Result<u64> {
+    pending(store, table, 0).await
+}

@@ -1,0 +1,207 @@
+//! The write helper: base rows changed by the rules of DESIGN.md §5.
+//!
+//! * Null removes all versions of a column, and an empty cell is never written.
+//! * What is put and cleared in one row goes as one atomic mutation, and no column is both put and cleared in it.
+//! * Timestamps strictly increase per row: max(now, newest known in that row + 1). In HBase a delete and a put of one
+//!   column in the same millisecond leave nothing.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Cell, CellKind, Position, RowMutation, Timestamp};
+use crate::schema::{AttributeType, AttributeValue, Catalog, TableSchema, encoding};
+use crate::store::{Columns, Durability, ReadSpec};
+use bytes::Bytes;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use tokio::sync::Mutex;
+
+/// What becomes of one row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowChange {
+    /// The row key.
+    pub row: Bytes,
+    /// Timestamp of the change; none takes the next one of the row.
+    pub timestamp: Option<Timestamp>,
+    /// Attributes by name, each at most once; null clears.
+    pub attributes: Vec<(String, serde_json::Value)>,
+    /// Where it was read, for messages.
+    pub origin: Option<Position>,
+}
+
+impl RowChange {
+    fn place(&self) -> String {
+        let row = self.row.escape_ascii();
+        match &self.origin {
+            Some(Position::File { line }) => format!("line {line}, row {row}"),
+            _ => format!("row {row}"),
+        }
+    }
+}
+
+/// Locks that rows share by hash: enough that writers rarely meet.
+const STRIPES: usize = 256;
+
+/// Writes rows of one base table. Cheap to clone; clones share their row locks.
+#[derive(Clone)]
+pub struct Writer {
+    catalog: Catalog,
+    schema: Arc<Mutex<Arc<TableSchema>>>,
+    stripes: Arc<Vec<Mutex<()>>>,
+    hasher: RandomState,
+}
+
+impl Writer {
+    /// A writer of a table.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`].
+    pub async fn open(catalog: &Catalog, table: &str) -> Result<Self> {
+        let schema = Arc::new(catalog.table(table).await?);
+        Ok(Self {
+            catalog: catalog.clone(),
+            schema: Arc::new(Mutex::new(schema)),
+            stripes: Arc::new((0..STRIPES).map(|_| Mutex::new(())).collect()),
+            hasher: RandomState::new(),
+        })
+    }
+
+    /// Changes rows, each atomically. Attributes seen for the first time are recorded with the type their value shows.
+    /// Several changes of one row are applied in order.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WrongType`] and [`ErrorKind::InvalidInput`] name the row and the attribute; nothing of the call is
+    /// written then.
+    pub async fn write(&self, changes: &[RowChange]) -> Result<()> {
+        let schema = self.learn(changes).await?;
+        let encoded = changes
+            .iter()
+            .map(|change| cells(&schema, change).map_err(|e| e.within(change.place())))
+            .collect::<Result<Vec<_>>>()?;
+        let rows: Vec<&Bytes> = changes.iter().map(|c| &c.row).collect();
+        self.commit(&schema, &rows, encoded).await
+    }
+
+    /// Removes rows, all families and versions of each.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn delete(&self, rows: &[Bytes]) -> Result<()> {
+        let schema = Arc::clone(&*self.schema.lock().await);
+        let marker = |family: &String| Cell::delete(CellKind::DeleteFamily, family.clone(), "", 0);
+        let encoded = rows.iter().map(|_| (None, schema.families.iter().map(marker).collect())).collect();
+        self.commit(&schema, &rows.iter().collect::<Vec<_>>(), encoded).await
+    }
+
+    /// Stamps and writes cells, under the locks of their rows.
+    async fn commit(
+        &self,
+        schema: &TableSchema,
+        rows: &[&Bytes],
+        encoded: Vec<(Option<Timestamp>, Vec<Cell>)>,
+    ) -> Result<()> {
+        let unstamped: Vec<&Bytes> =
+            rows.iter().zip(&encoded).filter(|(_, (ts, _))| ts.is_none()).map(|(row, _)| *row).collect();
+        let mut stripes: Vec<usize> =
+            unstamped.iter().map(|row| (self.hasher.hash_one(row) % STRIPES as u64) as usize).collect();
+        // In order, so that two writers never wait for each other.
+        stripes.sort_unstable();
+        stripes.dedup();
+        let mut guards = Vec::with_capacity(stripes.len());
+        for stripe in stripes {
+            guards.push(self.stripes[stripe].lock().await);
+        }
+        let mut newest = self.newest(schema, &unstamped).await?;
+        let now = crate::clock::now();
+        let mut mutations = Vec::with_capacity(encoded.len());
+        for (row, (timestamp, mut cells)) in rows.iter().zip(encoded) {
+            let known = newest.entry((*row).clone()).or_insert(-1);
+            let at = timestamp.unwrap_or_else(|| now.max(known.saturating_add(1)));
+            *known = at.max(*known);
+            for cell in &mut cells {
+                cell.timestamp = at;
+            }
+            if !cells.is_empty() {
+                mutations.push(RowMutation::new((*row).clone(), cells));
+            }
+        }
+        if mutations.is_empty() {
+            return Ok(());
+        }
+        self.catalog.store().mutate(&schema.name, mutations, Durability::Durable).await
+    }
+
+    /// The newest timestamp of each row, markers included where the store shows them.
+    async fn newest(&self, schema: &TableSchema, rows: &[&Bytes]) -> Result<HashMap<Bytes, Timestamp>> {
+        if rows.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let store = self.catalog.store();
+        let raw = store.capabilities().raw_reads;
+        let spec = ReadSpec { columns: Columns::All, raw, ..ReadSpec::default() };
+        let keys: Vec<Bytes> = rows.iter().map(|row| (*row).clone()).collect();
+        let found = store.get(&schema.name, &keys, &spec).await?;
+        Ok(found.into_iter().filter_map(|row| row.newest_timestamp().map(|ts| (row.key, ts))).collect())
+    }
+
+    /// Records the attributes that are new.
+    async fn learn(&self, changes: &[RowChange]) -> Result<Arc<TableSchema>> {
+        let mut schema = self.schema.lock().await;
+        let mut fresh: Vec<(String, AttributeType)> = Vec::new();
+        for change in changes {
+            for (name, value) in &change.attributes {
+                if schema.attribute(name).is_some() || fresh.iter().any(|(n, _)| n == name) {
+                    continue;
+                }
+                let place = |e: Error| e.within(format!("attribute {name}")).within(change.place());
+                if let Some(kind) = encoding::infer(value).map_err(place)? {
+                    fresh.push((name.clone(), kind));
+                }
+            }
+        }
+        if !fresh.is_empty() {
+            *schema = Arc::new(self.catalog.declare(&schema.name, &fresh).await?);
+        }
+        Ok(Arc::clone(&schema))
+    }
+}
+
+/// The cells of a change, without timestamps yet, and the timestamp it asks for.
+fn cells(schema: &TableSchema, change: &RowChange) -> Result<(Option<Timestamp>, Vec<Cell>)> {
+    let mut cells: Vec<Cell> = Vec::with_capacity(change.attributes.len());
+    for (name, json) in &change.attributes {
+        let cell = match schema.attribute(name) {
+            Some(attribute) => {
+                let (family, qualifier) = (attribute.family.clone(), attribute.qualifier.clone());
+                match encoding::from_json(attribute, json)? {
+                    Some(value) => {
+                        let value = encode(name, attribute, &value)?;
+                        Cell::put(family, qualifier, 0, value)
+                    }
+                    None => Cell::delete(CellKind::DeleteColumn, family, qualifier, 0),
+                }
+            }
+            // Nothing is known of it, so it is null: the column it would be in is cleared all the same.
+            None => {
+                crate::schema::check_name("an attribute", name)?;
+                Cell::delete(CellKind::DeleteColumn, schema.families[0].clone(), name.clone(), 0)
+            }
+        };
+        if cells.iter().any(|c| c.family == cell.family && c.qualifier == cell.qualifier) {
+            return Err(Error::invalid(format!("attribute {name} is given twice; give it once")));
+        }
+        cells.push(cell);
+    }
+    Ok((change.timestamp, cells))
+}
+
+fn encode(name: &str, attribute: &crate::schema::Attribute, value: &AttributeValue) -> Result<Bytes> {
+    let bytes = encoding::encode(attribute, value);
+    if bytes.is_empty() {
+        return Err(Error::new(
+            ErrorKind::InvalidInput,
+            "expected a value, found an empty text: it would be an empty cell, which is never written; use null to clear",
+        )
+        .within(format!("attribute {name}")));
+    }
+    Ok(bytes)
+}

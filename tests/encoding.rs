@@ -1,0 +1,282 @@
+//! Encodings: order, round trip, golden fixtures, and no panic on any bytes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+use proptest::prelude::*;
+use serde::Deserialize;
+use sideindex::model::{Cell, CellKind};
+use sideindex::schema::state::{self, Candidate, TermValue};
+use sideindex::schema::{
+    Attribute, AttributeValue, BaseEncoding, Definition, Lifecycle, NO_FLOOR, Value, encoding, entry, term,
+};
+
+fn encoded(value: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    term::encode(value, &mut out);
+    out
+}
+
+/// Text with what encodings stumble over: zero bytes, and bytes next to the escapes.
+fn text() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop_oneof![Just('\0'), Just('\u{1}'), Just('\u{ff}'), any::<char>()], 0..12)
+        .prop_map(|chars| chars.into_iter().collect())
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        any::<bool>().prop_map(Value::from),
+        prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX), -3..3i64].prop_map(Value::from),
+        prop_oneof![any::<f64>(), Just(-0.0), Just(f64::NAN), Just(f64::NEG_INFINITY)].prop_map(Value::from),
+        text().prop_map(Value::Text),
+    ]
+}
+
+fn same_type_pair() -> impl Strategy<Value = (Value, Value)> {
+    (value(), value()).prop_filter("two of one type", |(a, b)| std::mem::discriminant(a) == std::mem::discriminant(b))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn terms_keep_the_order_of_values((a, b) in same_type_pair(), tail in any::<[u8; 3]>()) {
+        prop_assert_eq!(encoded(&a).cmp(&encoded(&b)), a.cmp(&b));
+        // Whatever follows, a term decides before it: keys are terms and a row key.
+        if a != b {
+            let key = |v: &Value, tail: &[u8]| [encoded(v), tail.to_vec()].concat();
+            prop_assert_eq!(key(&a, &tail).cmp(&key(&b, &[])), a.cmp(&b));
+        }
+        prop_assert!(vec![term::NULL] < encoded(&a));
+    }
+
+    #[test]
+    fn terms_round_trip_and_end_themselves(values in prop::collection::vec(value(), 0..4), tail in any::<[u8; 3]>()) {
+        let all: Vec<u8> = values.iter().flat_map(encoded).collect();
+        let split = term::split(&all).unwrap();
+        prop_assert_eq!(split.len(), values.len());
+        for (one, v) in split.iter().zip(&values) {
+            prop_assert_eq!(term::decode(one).unwrap(), Some(v.clone()));
+            prop_assert_eq!(term::len(&[*one, &tail].concat()).unwrap(), one.len());
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_decoders_panic(bytes in prop::collection::vec(any::<u8>(), 0..40), terms in 0..4usize) {
+        let _ = term::len(&bytes);
+        let _ = term::decode(&bytes);
+        let _ = term::split(&bytes);
+        let _ = entry::decode(&bytes, terms);
+        let _ = entry::decode_value(&bytes);
+        let _ = sideindex::source::file::parse(&bytes);
+        let _ = state::decode(&Cell::put("s", bytes.clone(), 1, bytes.clone()));
+        for encoding in [BaseEncoding::Utf8, BaseEncoding::Json] {
+            for kind in ["text", "int", "float", "bool", "text[]", "int[]"] {
+                let _ = encoding::decode(&attribute(kind, encoding), &bytes);
+            }
+        }
+    }
+
+    /// Bytes that start like a term, so that the deeper checks are reached.
+    #[test]
+    fn no_damaged_term_makes_decoders_panic(v in value(), cut in 0..20usize, flip in any::<(usize, u8)>()) {
+        let mut bytes = encoded(&v);
+        bytes.truncate(cut.max(1));
+        let at = flip.0 % bytes.len();
+        bytes[at] ^= flip.1;
+        let _ = term::decode(&bytes);
+        let _ = term::split(&bytes);
+    }
+
+    #[test]
+    fn base_encodings_round_trip(v in value(), many in prop::collection::vec(text(), 1..4)) {
+        let kind = match &v { Value::Bool(_) => "bool", Value::Int(_) => "int", Value::Float(_) => "float", Value::Text(_) => "text" };
+        for encoding in [BaseEncoding::Utf8, BaseEncoding::Json] {
+            let attribute = attribute(kind, encoding);
+            let value = AttributeValue::One(v.clone());
+            prop_assert_eq!(encoding::decode(&attribute, &encoding::encode(&attribute, &value)).unwrap(), value);
+        }
+        let attribute = attribute("text[]", BaseEncoding::Json);
+        let value = AttributeValue::Many(many.into_iter().map(Value::Text).collect());
+        prop_assert_eq!(encoding::decode(&attribute, &encoding::encode(&attribute, &value)).unwrap(), value);
+    }
+
+    #[test]
+    fn entry_keys_come_apart(values in prop::collection::vec(value(), 1..4), row in prop::collection::vec(any::<u8>(), 1..20), salts in 1..5u8, ordered: bool) {
+        let definition = Definition { salts, ordered, ..definition(values.len()) };
+        let terms: Vec<u8> = values.iter().flat_map(encoded).collect();
+        let key = entry::encode(&definition, &terms, &row).unwrap();
+        let parts = entry::decode(&key, values.len()).unwrap();
+        prop_assert_eq!(&key[parts.terms], &terms[..]);
+        prop_assert_eq!(&key[parts.row], &row[..]);
+        prop_assert!(key[0] < salts);
+        prop_assert!(key.starts_with(&entry::prefix(key[0], definition.code, &terms)));
+        let after = entry::after_prefix(&entry::prefix(key[0], definition.code, &terms)).unwrap();
+        prop_assert!(key < after);
+    }
+
+    #[test]
+    fn candidates_round_trip(v in prop::option::of(value()), source in 0..9i64, above in 0..9i64) {
+        let value = v.map_or(TermValue::Tombstone, |v| TermValue::of(&AttributeValue::One(v)));
+        let candidate = Candidate { as_of: source + above, source, value };
+        prop_assert_eq!(state::decode(&candidate.put(7)).unwrap(), (7, candidate.clone()));
+        let prune = candidate.prune(7, 3);
+        prop_assert_eq!((prune.kind, &prune.qualifier), (CellKind::DeleteColumn, &candidate.put(7).qualifier));
+    }
+}
+
+fn attribute(kind: &str, encoding: BaseEncoding) -> Attribute {
+    Attribute {
+        name: "x".into(),
+        code: 1,
+        kind: kind.parse().unwrap(),
+        encoding,
+        family: "f".into(),
+        qualifier: "x".into(),
+    }
+}
+
+fn definition(terms: usize) -> Definition {
+    Definition {
+        format: Definition::FORMAT,
+        name: "d".into(),
+        code: 0x0102,
+        terms: (1..=terms as u16).collect(),
+        ordered: false,
+        salts: 1,
+        floor: NO_FLOOR,
+        generation: 1,
+        epoch: 1,
+        state: Lifecycle::Active,
+        degraded: false,
+    }
+}
+
+/// `tests/fixtures/formats.json`: bytes that are on disk somewhere. A change here is a new format, not a new fixture.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fixtures {
+    terms: Vec<TermFixture>,
+    entries: Vec<EntryFixture>,
+    entry_values: Vec<EntryValueFixture>,
+    candidates: Vec<CandidateFixture>,
+    definition: serde_json::Value,
+    attribute: serde_json::Value,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TermFixture {
+    value: serde_json::Value,
+    #[serde(rename = "type")]
+    kind: String,
+    hex: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntryFixture {
+    terms: Vec<String>,
+    row: String,
+    ordered: bool,
+    salts: u8,
+    hex: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntryValueFixture {
+    disputed: bool,
+    hex: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CandidateFixture {
+    as_of: i64,
+    source: i64,
+    /// Elements of a text array; null is a tombstone.
+    value: Option<Vec<String>>,
+    qualifier: String,
+    cell: String,
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[test]
+fn formats_are_as_they_were() {
+    let fixtures: Fixtures = serde_json::from_str(include_str!("fixtures/formats.json")).unwrap();
+    assert!(fixtures.terms.len() >= 20 && fixtures.entries.len() >= 5 && fixtures.candidates.len() >= 4);
+    for f in &fixtures.terms {
+        let bytes = if f.kind == "null" {
+            vec![term::NULL]
+        } else {
+            let value = encoding::from_json(&attribute(&f.kind, BaseEncoding::Json), &f.value).unwrap().unwrap();
+            encoded(&value.elements()[0])
+        };
+        assert_eq!(hex(&bytes), f.hex, "term {} {}", f.kind, f.value);
+    }
+    for f in &fixtures.entries {
+        let definition = Definition { ordered: f.ordered, salts: f.salts, ..definition(f.terms.len()) };
+        let terms: Vec<u8> = f.terms.iter().flat_map(|t| encoded(&t.as_str().into())).collect();
+        let key = entry::encode(&definition, &terms, f.row.as_bytes()).unwrap();
+        assert_eq!(hex(&key), f.hex, "entry of row {}", f.row);
+    }
+    for f in &fixtures.entry_values {
+        assert_eq!(hex(&entry::encode_value(f.disputed)), f.hex);
+    }
+    for f in &fixtures.candidates {
+        let value = f.value.as_ref().map_or(TermValue::Tombstone, |elements| {
+            TermValue::of(&AttributeValue::Many(elements.iter().map(|e| e.as_str().into()).collect()))
+        });
+        let cell = Candidate { as_of: f.as_of, source: f.source, value }.put(0x0304);
+        assert_eq!((hex(&cell.qualifier), hex(&cell.value)), (f.qualifier.clone(), f.cell.clone()));
+    }
+    assert_eq!(serde_json::to_value(definition(2)).unwrap(), fixtures.definition);
+    assert_eq!(serde_json::to_value(attribute("text[]", BaseEncoding::Json)).unwrap(), fixtures.attribute);
+    // What the records looked like when they were first written can still be read.
+    serde_json::from_value::<Definition>(fixtures.definition).unwrap();
+    serde_json::from_value::<Attribute>(fixtures.attribute).unwrap();
+}
+
+#[test]
+fn an_unknown_entry_format_is_refused() {
+    let error = entry::decode_value(&[2, 0]).unwrap_err().to_string();
+    assert!(error.contains("newer sideindex"), "{error}");
+}
+
+#[test]
+fn wrong_types_say_what_was_expected_and_found() {
+    let cases = [
+        ("int", BaseEncoding::Utf8, &b"red"[..], "attribute x: expected int, found \"red\""),
+        ("text[]", BaseEncoding::Json, b"[1]", "attribute x: expected text[], found 1"),
+        ("bool", BaseEncoding::Json, b"null", "attribute x: expected bool, found null"),
+        ("text", BaseEncoding::Utf8, b"\xff", "attribute x: expected text, found bytes that are not UTF-8: \\xff"),
+    ];
+    for (kind, encoding, bytes, message) in cases {
+        let error = encoding::decode(&attribute(kind, encoding), bytes).unwrap_err();
+        assert_eq!(error.to_string(), message);
+        assert_eq!(error.kind(), sideindex::error::ErrorKind::WrongType);
+    }
+}
+
+#[test]
+fn types_are_inferred_from_first_values() {
+    let infer = |json: &str| encoding::infer(&serde_json::from_str(json).unwrap()).map(|t| t.map(|t| t.to_string()));
+    for (json, expected) in [
+        ("\"a\"", Some("text")),
+        ("1", Some("int")),
+        ("1.5", Some("float")),
+        ("9223372036854775808", Some("float")),
+        ("true", Some("bool")),
+        ("[1, 2.5]", Some("float[]")),
+        ("[\"a\"]", Some("text[]")),
+        ("[]", None),
+        ("null", None),
+    ] {
+        assert_eq!(infer(json).unwrap().as_deref(), expected, "{json}");
+    }
+    for json in ["{}", "[[1]]", "[1, \"a\"]", "[null]"] {
+        assert!(infer(json).is_err(), "{json}");
+    }
+}

@@ -1,0 +1,308 @@
+//! The follower: what is acknowledged, set aside, and applied once more, with a store that fails on purpose.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use sideindex::error::{Error, ErrorKind, Result};
+use sideindex::index::{self, Counts, Follower, FollowerOptions, Maintainer};
+use sideindex::model::{Cell, CellKind, Row, RowMutation};
+use sideindex::query::{self, Consistency};
+use sideindex::schema::{Catalog, DefinitionSpec, QUARANTINE_TABLE};
+use sideindex::source::{self, ChangeLogSource};
+use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
+use sideindex::store::{Capabilities, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
+use sideindex::{build, write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+const TABLE: &str = "things";
+
+/// What happens at the n-th write.
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    /// Nothing of it is applied.
+    Reject,
+    /// All of it is applied, but the caller is told otherwise.
+    FailAfterWrite,
+    /// The first half of it is applied.
+    Tear,
+}
+
+/// A store whose n-th write from now fails.
+struct Faulty {
+    inner: Arc<dyn Store>,
+    fault: Fault,
+    /// Writes until the fault; never when negative.
+    left: AtomicI64,
+}
+
+#[async_trait]
+impl Read for Faulty {
+    async fn get(&self, table: &str, keys: &[Bytes], spec: &ReadSpec) -> Result<Vec<Row>> {
+        self.inner.get(table, keys, spec).await
+    }
+
+    async fn scan(&self, table: &str, scan: Scan) -> Result<Box<dyn Scanner>> {
+        self.inner.scan(table, scan).await
+    }
+}
+
+#[async_trait]
+impl Store for Faulty {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn row_key_fits(&self, key: &[u8]) -> bool {
+        self.inner.row_key_fits(key)
+    }
+
+    async fn create_table(&self, table: &TableDescriptor) -> Result<()> {
+        self.inner.create_table(table).await
+    }
+
+    async fn list_tables(&self) -> Result<Vec<String>> {
+        self.inner.list_tables().await
+    }
+
+    async fn describe_table(&self, table: &str) -> Result<TableDescriptor> {
+        self.inner.describe_table(table).await
+    }
+
+    async fn mutate(&self, table: &str, mut mutations: Vec<RowMutation>, durability: Durability) -> Result<()> {
+        if self.left.fetch_sub(1, Ordering::SeqCst) != 0 {
+            return self.inner.mutate(table, mutations, durability).await;
+        }
+        match self.fault {
+            Fault::Reject => {}
+            Fault::FailAfterWrite => self.inner.mutate(table, mutations, durability).await?,
+            Fault::Tear => {
+                mutations.truncate(mutations.len() / 2);
+                self.inner.mutate(table, mutations, durability).await?;
+            }
+        }
+        Err(Error::new(ErrorKind::Store, "a fault on purpose"))
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.inner.sync().await
+    }
+
+    async fn snapshot(&self) -> Result<Arc<dyn Read>> {
+        self.inner.snapshot().await
+    }
+}
+
+struct World {
+    store: EmbeddedStore,
+    catalog: Catalog,
+    writer: write::Writer,
+    _dir: tempfile::TempDir,
+}
+
+impl World {
+    async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options { durability: DurabilityMode::Os, ..Options::default() };
+        let store = EmbeddedStore::open(dir.path(), options).unwrap();
+        let catalog = Catalog::open(Arc::new(store.clone()) as Arc<dyn Store>).await.unwrap();
+        catalog.create_table(TABLE, &["a".to_owned()], 10).await.unwrap();
+        let types = [("colour", "text"), ("size", "int")];
+        let types: Vec<_> = types.iter().map(|(n, t)| ((*n).to_owned(), t.parse().unwrap())).collect();
+        catalog.declare(TABLE, &types).await.unwrap();
+        for (name, on) in [("by_colour", vec!["colour"]), ("by_size", vec!["size"]), ("both", vec!["colour", "size"])] {
+            let on = on.into_iter().map(str::to_owned).collect();
+            let spec = DefinitionSpec { name: name.to_owned(), on, ordered: false, salts: None };
+            build::create(&catalog, &store, TABLE, &spec, |_| {}).await.unwrap();
+        }
+        let writer = write::Writer::open(&catalog, TABLE).await.unwrap();
+        Self { store, catalog, writer, _dir: dir }
+    }
+
+    async fn put(&self, row: &str, attributes: &[(&str, serde_json::Value)]) {
+        let attributes = attributes.iter().map(|(n, v)| ((*n).to_owned(), v.clone())).collect();
+        let change = write::RowChange { row: row.to_owned().into(), timestamp: None, attributes, origin: None };
+        self.writer.write(&[change]).await.unwrap();
+    }
+
+    /// Writes cells past the write helper, as another program would.
+    async fn write(&self, row: &str, cells: Vec<Cell>) {
+        self.store.mutate(TABLE, vec![RowMutation::new(row.to_owned(), cells)], Durability::Durable).await.unwrap();
+    }
+
+    async fn follow(&self, store: Arc<dyn Store>, delay: i64) -> Result<Counts> {
+        let schema = Arc::new(self.catalog.table(TABLE).await?);
+        let source = ChangeLogSource::open(self.store.clone(), TABLE).await?;
+        let catalog = Catalog::open(Arc::clone(&store)).await?;
+        let options = FollowerOptions { workers: 2, recheck_delay: delay };
+        Follower::new(catalog, Maintainer::new(store, schema), source, options).catch_up(|_| {}).await
+    }
+
+    async fn apply(&self) -> Counts {
+        self.follow(Arc::new(self.store.clone()), 0).await.unwrap()
+    }
+
+    async fn ids(&self, condition: &str, consistency: Consistency) -> Vec<String> {
+        let schema = self.catalog.table(TABLE).await.unwrap();
+        let parsed = query::parse(&format!("SELECT id FROM {TABLE} WHERE {condition}")).unwrap();
+        let options = query::Options { consistency, ..query::Options::default() };
+        let prepared = query::prepare(&self.store, &schema, &parsed, &options).await.unwrap();
+        let mut cursor = prepared.cursor(Arc::new(self.store.clone()));
+        let mut ids = Vec::new();
+        while let Some(page) = cursor.next_page().await.unwrap() {
+            ids.extend(page.into_iter().map(|row| row.values[0].as_ref().unwrap().to_string()));
+        }
+        ids.sort();
+        ids
+    }
+
+    async fn both(&self, condition: &str) -> Vec<String> {
+        let verified = self.ids(condition, Consistency::Verified).await;
+        assert_eq!(self.ids(condition, Consistency::Indexed).await, verified, "{condition}");
+        verified
+    }
+
+    async fn quarantined(&self) -> Vec<Row> {
+        let mut scanner = self.store.scan(QUARANTINE_TABLE, Scan::all()).await.unwrap();
+        scanner.next_page().await.unwrap().rows
+    }
+
+    async fn degraded(&self) -> Vec<String> {
+        let schema = self.catalog.table(TABLE).await.unwrap();
+        schema.definitions().iter().filter(|d| d.degraded).map(|d| d.name.clone()).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_type_in_the_stream_goes_to_quarantine_by_term() {
+    let world = World::new().await;
+    world.put("r1", &[("colour", "red".into()), ("size", 1.into())]).await;
+    world.apply().await;
+    assert_eq!(world.both("size = 1").await, ["r1"]);
+    let at = sideindex::clock::now() + 10;
+    world.write("r1", vec![Cell::put("a", "colour", at, "blue"), Cell::put("a", "size", at, "large")]).await;
+    let counts = world.apply().await;
+    assert!(counts.add_up());
+    assert_eq!((counts.received, counts.applied, counts.quarantined, counts.irrelevant), (1, 0, 1, 0));
+    // The other term was applied, and the old value of the broken one is gone.
+    assert_eq!(world.both("colour = 'blue'").await, ["r1"]);
+    assert!(world.both("size = 1").await.is_empty());
+    let rows = world.quarantined().await;
+    assert_eq!(rows.len(), 1);
+    let record: serde_json::Value = serde_json::from_slice(&rows[0].newest(b"q", b"record").unwrap().value).unwrap();
+    assert_eq!((&record["attribute"], &record["row"]), (&"size".into(), &"r1".into()));
+    assert!(record["reason"].as_str().unwrap().contains("expected int, found \"large\""), "{record}");
+    assert_eq!(world.degraded().await, ["both", "by_size"]);
+    // Once it is mended, it is found again.
+    world.put("r1", &[("size", 2.into())]).await;
+    world.apply().await;
+    assert_eq!(world.both("size = 2").await, ["r1"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_entry_too_long_for_a_row_key_goes_to_quarantine_by_definition() {
+    let world = World::new().await;
+    let long = "x".repeat(40_000);
+    world.put("r1", &[("colour", long.as_str().into()), ("size", 1.into())]).await;
+    let counts = world.apply().await;
+    assert_eq!((counts.received, counts.quarantined), (1, 1));
+    assert_eq!(world.both("size = 1").await, ["r1"]);
+    assert_eq!(world.quarantined().await.len(), 2, "by_colour and both");
+    assert_eq!(world.degraded().await, ["both", "by_colour"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_without_indexed_attributes_are_irrelevant_and_acknowledged() {
+    let world = World::new().await;
+    world.put("r1", &[("note", "hi".into())]).await;
+    world.put("r2", &[("colour", "red".into())]).await;
+    let counts = world.apply().await;
+    assert_eq!((counts.received, counts.applied, counts.irrelevant), (2, 1, 1));
+    assert_eq!(source::applied(&world.store, TABLE).await.unwrap(), 2);
+    assert_eq!(world.apply().await.received, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_version_is_applied_once_more_when_it_is_due() {
+    let world = World::new().await;
+    world.write("r1", vec![Cell::put("a", "colour", 10, "red")]).await;
+    world.write("r1", vec![Cell::put("a", "colour", 20, "blue")]).await;
+    world.write("r1", vec![Cell::delete(CellKind::DeleteVersion, "a", "colour", 20)]).await;
+    // Not due for an hour: it waits, whoever comes.
+    let hour = 3_600_000;
+    world.follow(Arc::new(world.store.clone()), hour).await.unwrap();
+    assert_eq!(index::pending_rechecks(&world.store, TABLE).await.unwrap(), 1);
+    world.follow(Arc::new(world.store.clone()), hour).await.unwrap();
+    assert_eq!(index::pending_rechecks(&world.store, TABLE).await.unwrap(), 1);
+    assert_eq!(world.both("colour = 'red'").await, ["r1"]);
+    assert!(world.both("colour = 'blue'").await.is_empty());
+    // Due at once: it is applied again and taken off the list.
+    world.write("r1", vec![Cell::delete(CellKind::DeleteVersion, "a", "colour", 10)]).await;
+    world.apply().await;
+    assert_eq!(index::pending_rechecks(&world.store, TABLE).await.unwrap(), 1, "the one of the hour");
+    assert!(world.both("colour = 'red'").await.is_empty());
+}
+
+/// Whatever write fails, and however: nothing that failed is acknowledged, and the next run puts it right.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_write_is_never_acknowledged_and_is_put_right_by_the_next_run() {
+    let world = World::new().await;
+    let mut round = 0;
+    for fault in [Fault::Reject, Fault::FailAfterWrite, Fault::Tear] {
+        for n in 0.. {
+            round += 1;
+            let (row, old, new) = (format!("r{round}"), format!("old{round}"), format!("new{round}"));
+            world.put(&row, &[("colour", old.as_str().into()), ("size", round.into())]).await;
+            world.apply().await;
+            world.put(&row, &[("colour", new.as_str().into())]).await;
+            let at = sideindex::clock::now() + 1_000;
+            world.write(&row, vec![Cell::delete(CellKind::DeleteVersion, "a", "size", at)]).await;
+            let before = source::applied(&world.store, TABLE).await.unwrap();
+            let inner: Arc<dyn Store> = Arc::new(world.store.clone());
+            let faulty = Arc::new(Faulty { inner, fault, left: AtomicI64::new(n) });
+            let outcome = world.follow(faulty.clone() as Arc<dyn Store>, 0).await;
+            if faulty.left.load(Ordering::SeqCst) >= 0 {
+                // There is no n-th write any more.
+                assert!(outcome.is_ok());
+                assert!(n > 3, "only {n} writes in a run");
+                break;
+            }
+            assert_eq!(outcome.unwrap_err().to_string(), "a fault on purpose");
+            assert_eq!(source::applied(&world.store, TABLE).await.unwrap(), before, "{fault:?} at write {n}");
+            world.apply().await;
+            assert_eq!(
+                world.both(&format!("colour = '{new}'")).await,
+                std::slice::from_ref(&row),
+                "{fault:?} at write {n}"
+            );
+            assert!(world.both(&format!("colour = '{old}'")).await.is_empty(), "{fault:?} at write {n}");
+            assert_eq!(world.both(&format!("size = {round}")).await, [row], "{fault:?} at write {n}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writers_of_one_row_never_share_a_timestamp() {
+    let world = World::new().await;
+    let mut tasks = Vec::new();
+    for task in 0..8 {
+        let writer = world.writer.clone();
+        tasks.push(tokio::spawn(async move {
+            for i in 0..20 {
+                let attributes = vec![("size".to_owned(), (task * 100 + i).into())];
+                let change = write::RowChange { row: "r".into(), timestamp: None, attributes, origin: None };
+                writer.write(&[change.clone(), change]).await.unwrap();
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let spec = ReadSpec { raw: true, ..ReadSpec::default() };
+    let rows = world.store.get(TABLE, &["r".into()], &spec).await.unwrap();
+    assert_eq!(rows[0].cells.len(), 8 * 20 * 2, "two writes met at one timestamp");
+    world.apply().await;
+    let newest = &rows[0].cells[0];
+    let size = std::str::from_utf8(&newest.value).unwrap();
+    assert_eq!(world.both(&format!("size = {size}")).await, ["r"]);
+}

@@ -1,0 +1,111 @@
+//! The promises of the maintainer (DESIGN.md §2) on random histories, crashes and interleavings: the real maintainer on the
+//! embedded store, judged by an oracle of its own.
+//!
+//! `SIDEINDEX_HISTORIES=200000 cargo test --release --test model` runs longer; `SIDEINDEX_SEED=17` replays one history of
+//! every mode.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod base;
+mod history;
+mod stepped;
+
+use history::{Mode, Verdict, World};
+use sideindex::index::Rules;
+
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|v| v.parse().unwrap_or_else(|_| panic!("{name} must be a number, found {v:?}")))
+}
+
+/// Runs the histories of a mode; 0 missing and 0 wrong under `verified`, or the test fails with a seed.
+fn prove(mode: Mode) {
+    let world = World::open();
+    let seeds = match setting("SIDEINDEX_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..setting("SIDEINDEX_HISTORIES").unwrap_or(3_000),
+    };
+    let count = seeds.end - seeds.start;
+    let (mut outdated, mut undisputed) = (0, 0);
+    for seed in seeds {
+        let verdict = world.run(mode, seed, Rules::default());
+        assert!(
+            verdict.missing.is_empty() && verdict.wrong.is_empty(),
+            "{mode:?}, SIDEINDEX_SEED={seed}: {verdict:#?}"
+        );
+        outdated += u64::from(!verdict.outdated.is_empty());
+        undisputed += u64::from(verdict.outdated.iter().any(|(_, disputed)| !disputed));
+    }
+    println!("{mode:?}: {count} histories, with outdated entries {outdated}, undisputed {undisputed}");
+}
+
+#[test]
+fn any_order_and_duplicates() {
+    prove(Mode::Perm);
+}
+
+#[test]
+fn crash_anywhere_and_replay() {
+    prove(Mode::Crash);
+}
+
+#[test]
+fn a_frozen_consumer_wakes_beside_the_owner() {
+    prove(Mode::Zombie);
+}
+
+#[test]
+fn two_workers_share_the_events_of_a_row() {
+    prove(Mode::Split);
+}
+
+#[test]
+fn a_build_beside_the_stream() {
+    prove(Mode::Build);
+}
+
+#[test]
+fn events_before_the_base_shows_them() {
+    prove(Mode::Early);
+}
+
+/// A test of the tests: with a rule switched off some history must go wrong.
+fn notices(rules: Rules, mode: Mode) {
+    let world = World::open();
+    let limit = 20_000;
+    let caught = (0..limit).find(|seed| {
+        let Verdict { missing, .. } = world.run(mode, *seed, rules);
+        !missing.is_empty()
+    });
+    match caught {
+        Some(seed) => println!("{rules:?}: noticed by {mode:?} at seed {seed}"),
+        None => panic!("{rules:?}: {limit} histories of {mode:?} noticed nothing"),
+    }
+}
+
+#[test]
+fn notices_a_missing_settle() {
+    notices(Rules { settle: false, ..Rules::default() }, Mode::Perm);
+}
+
+#[test]
+fn notices_a_missing_floor() {
+    notices(Rules { floor: false, ..Rules::default() }, Mode::Build);
+}
+
+#[test]
+fn notices_a_missing_marker_guard() {
+    notices(Rules { marker_guard: false, ..Rules::default() }, Mode::Perm);
+}
+
+/// However many updates a row has, what is kept of it stays small.
+#[test]
+fn candidates_and_disputed_entries_stay_bounded() {
+    let world = World::open();
+    for seed in 0..20 {
+        let most = world.run_long(seed, 400);
+        // Two terms, each with its newest candidate, one that lingers, and what one unsettled event may add.
+        assert!(most.candidates <= 24, "SIDEINDEX_SEED={seed}: {most:?}");
+        assert!(most.entries <= 60, "SIDEINDEX_SEED={seed}: {most:?}");
+        assert!(most.after_quiet_candidates <= 2, "SIDEINDEX_SEED={seed}: {most:?}");
+        assert_eq!(most.after_quiet_outdated, 0, "SIDEINDEX_SEED={seed}: {most:?}");
+    }
+}
