@@ -119,12 +119,11 @@ impl V {
 }
 
 /// A row key: mostly plain, sometimes not even UTF-8.
-pub fn random_key(rng: &mut Rng) -> Vec<u8> {
+pub fn random_key(rng: &mut Rng, rows: usize) -> Vec<u8> {
     const NASTY: [&[u8]; 10] =
         [b"\0", b"\0\xff", b"\xff", b"\xff\xff", b"a\0b", b"\xc3\xa9", b"x\xc3", b"a'b", b"a\\", b"\x00\x01"];
     if rng.u8(0..4) == 0 {
-        NASTY[rng.usize(0..NASTY.len())].to_vec()
-    } else {
-        format!("r{}", rng.u8(0..60)).into_bytes()
+        return NASTY[rng.usize(0..NASTY.len())].to_vec();
     }
+    format!("r{}", rng.usize(0..rows + 10)).into_bytes()
 }

@@ -37,6 +37,7 @@ pub struct Fixture {
     pub rows: BTreeMap<Vec<u8>, Vec<Held>>,
     /// Whether some entries are wrong and not marked so, as `indexed` cannot see.
     pub has_outdated_undisputed: bool,
+    pub most_rows: usize,
     definitions: Vec<Definition>,
     entries: Vec<Entry>,
 }
@@ -45,12 +46,12 @@ pub struct Fixture {
 const NAMES: [&str; 8] = ["a", "b", "order", "c-d", "e.f", "G", "h_1", "select"];
 
 impl Fixture {
-    pub fn random(rng: &mut Rng, table: &str) -> Self {
+    pub fn random(rng: &mut Rng, table: &str, most_rows: usize) -> Self {
         let columns: Vec<Column> = (0..rng.usize(1..=6)).map(|i| random_column(i, rng)).collect();
         let mut rows = BTreeMap::new();
-        for _ in 0..rng.usize(0..50) {
+        for _ in 0..rng.usize(0..most_rows) {
             let held: Vec<Held> = columns.iter().map(|c| random_held(c, rng)).collect();
-            rows.insert(random_key(rng), held);
+            rows.insert(random_key(rng, most_rows), held);
         }
         // A row without cells is none.
         rows.retain(|_, held: &mut Vec<Held>| held.iter().any(|h| !matches!(h, Held::Null)));
@@ -63,6 +64,7 @@ impl Fixture {
             schema,
             rows,
             has_outdated_undisputed: rng.bool(),
+            most_rows,
             definitions,
             entries: Vec::new(),
         };
@@ -100,9 +102,9 @@ impl Fixture {
         let rows: Vec<&Vec<u8>> = self.rows.keys().collect();
         let mut wrong: BTreeMap<Vec<u8>, Entry> = BTreeMap::new();
         for (number, definition) in self.definitions.iter().enumerate() {
-            for _ in 0..rng.usize(0..25) {
+            for _ in 0..rng.usize(0..self.most_rows / 2) {
                 let row = match rng.u8(0..5) {
-                    0 => random_key(rng),
+                    0 => random_key(rng, self.most_rows),
                     _ if rows.is_empty() => continue,
                     _ => rows[rng.usize(0..rows.len())].clone(),
                 };

@@ -7,6 +7,7 @@ use fastrand::Rng;
 use sideindex::error::ErrorKind;
 use sideindex::query::{self, Consistency, Means, Options, Prepared};
 use sideindex::store::Read;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What the queries of a run were answered by.
@@ -160,12 +161,14 @@ fn differs(fixture: &Fixture, query: &Query, right: &[Vec<u8>], rows: &[Row]) ->
         return Some(format!("expected {} rows of {expected:?}", expected.len().min(limit)));
     }
     // Every row of the answer is one of the right ones, and none is there more often.
+    let mut left: HashMap<String, usize> = HashMap::new();
+    for row in &expected {
+        *left.entry(format!("{row:?}")).or_default() += 1;
+    }
     for row in rows {
-        match expected.iter().position(|e| e == row) {
-            Some(place) => {
-                expected.swap_remove(place);
-            }
-            None => return Some(format!("{row:?} is not right, or doubled; left to be expected: {expected:?}")),
+        match left.get_mut(&format!("{row:?}")) {
+            Some(times) if *times > 0 => *times -= 1,
+            _ => return Some(format!("{row:?} is not right, or doubled; expected {expected:?}")),
         }
     }
     None
@@ -183,13 +186,13 @@ fn lacks(query: &Query, right: &[Vec<u8>], rows: &[Row]) -> Option<String> {
         return Some(format!("expected {} rows at least", right.len().min(limit)));
     }
     let place = select.iter().position(|name| *name == crate::sql::Name::Id)?;
-    let mut ids: Vec<&serde_json::Value> = rows.iter().map(|row| &row[place]).collect();
+    let mut ids: Vec<&str> = rows.iter().filter_map(|row| row[place].as_str()).collect();
+    ids.sort_unstable();
     if query.limit.is_none()
         && let Some(missing) =
-            right.iter().map(|k| serde_json::json!(oracle::key_text(k))).find(|id| !ids.contains(&id))
+            right.iter().map(|k| oracle::key_text(k)).find(|id| ids.binary_search(&id.as_str()).is_err())
     {
         return Some(format!("{missing} is missing"));
     }
-    ids.sort_by_key(|id| id.to_string());
     ids.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| format!("{} is doubled", pair[0]))
 }

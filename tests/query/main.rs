@@ -22,6 +22,10 @@ use std::sync::Arc;
 
 const CASES: u64 = 500;
 const QUERIES: usize = 40;
+/// Rows of a table, at most.
+const SMALL: usize = 50;
+const LARGE: usize = 6_000;
+const EACH_LARGE: u64 = 50;
 /// Cases that share a store: opening one costs more than adding tables to it, until there are many.
 const CASES_PER_STORE: u64 = 20;
 
@@ -52,10 +56,12 @@ fn every_query_form_against_brute_force() {
             store = open();
         }
         let mut rng = fastrand::Rng::with_seed(seed);
-        let fixture = Fixture::random(&mut rng, &format!("t{seed}"));
+        // Now and then a table of several pages and batches.
+        let (rows, queries) = if seed % EACH_LARGE == EACH_LARGE - 1 { (LARGE, QUERIES / 4) } else { (SMALL, QUERIES) };
+        let fixture = Fixture::random(&mut rng, &format!("t{seed}"), rows);
         let outcome = block_on(async {
             fixture.write(&store.1).await;
-            for _ in 0..QUERIES {
+            for _ in 0..queries {
                 let query = sql::Query::random(&mut rng, &fixture);
                 judge::check(Arc::new(store.1.clone()), &fixture, &query, &mut rng, &mut coverage).await?;
             }

@@ -106,7 +106,7 @@ fn name(rng: &mut Rng, fixture: &Fixture) -> Name {
 fn literal(rng: &mut Rng, fixture: &Fixture, name: Name) -> Literal {
     match name {
         Name::Id => Literal::Key(if fixture.rows.is_empty() || rng.u8(0..3) == 0 {
-            random_key(rng)
+            random_key(rng, fixture.most_rows)
         } else {
             fixture.rows.keys().nth(rng.usize(0..fixture.rows.len())).unwrap().clone()
         }),

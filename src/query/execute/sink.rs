@@ -175,3 +175,52 @@ fn result(found: &Found<'_>, output: &Output) -> Result<ResultRow> {
     });
     Ok(ResultRow { values: values.collect::<Result<_>>()? })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Cell, Row};
+    use crate::query::execute::found::BaseRow;
+    use crate::query::plan::{candidates, plan};
+    use crate::query::testing::schema;
+    use crate::query::{Options, bind, parse};
+
+    fn sink(sql: &str) -> (Sink, Plan) {
+        let schema = schema(&[]);
+        let query = bind(&parse(sql).unwrap(), &schema).unwrap();
+        let found = candidates(&query, &schema);
+        let plan = plan(query, &schema, &found, &[], &Options { allow_scan: true, ..Options::default() });
+        (Sink::new(&plan), plan)
+    }
+
+    fn base(plan: &Plan, size: usize) -> BaseRow {
+        let cell = Cell::put("a", "size", 1, size.to_string());
+        BaseRow::decode(Row { key: format!("row {size}").into(), cells: vec![cell] }, &plan.attributes, &[0])
+    }
+
+    #[test]
+    fn a_sort_without_limit_is_refused_beyond_a_million_rows() {
+        let (mut sink, plan) = sink("SELECT size FROM packages ORDER BY size DESC");
+        let row = base(&plan, 7);
+        for _ in 0..MOST_SORTED {
+            sink.push(&Found::Base(&row), &plan.query.output).unwrap();
+        }
+        let error = sink.push(&Found::Base(&row), &plan.query.output).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooCostly);
+        assert!(error.to_string().contains("more than 1000000 rows would be sorted in memory; add a LIMIT"));
+    }
+
+    #[test]
+    fn a_sort_with_limit_keeps_no_more_than_that() {
+        let (mut sink, plan) = sink("SELECT size FROM packages ORDER BY size DESC LIMIT 3");
+        for i in 0..50_000_usize {
+            sink.push(&Found::Base(&base(&plan, i * 7_919 % 50_000)), &plan.query.output).unwrap();
+            assert!(matches!(&sink, Sink::Sort { heap, .. } if heap.len() <= 3));
+        }
+        assert!(sink.page(false).is_none());
+        let sizes: Vec<String> =
+            sink.page(true).unwrap().iter().map(|row| row.values[0].as_ref().unwrap().to_string()).collect();
+        assert_eq!(sizes, ["49999", "49998", "49997"]);
+        assert!(sink.page(true).is_none());
+    }
+}

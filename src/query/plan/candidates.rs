@@ -10,6 +10,10 @@ const MAX_RANGES: usize = 4_096;
 /// The most ways in which one definition is considered for one AND, when it tests arrays several times.
 const MAX_VARIANTS: usize = 16;
 
+/// Once so many paths are known, the first way that is found for a part of a query is taken; a query long enough to have
+/// more would take longer to plan than to answer.
+const MAX_PATHS: usize = 200;
+
 /// Every path that can find the rows of a query.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidates {
@@ -63,6 +67,9 @@ impl Finder<'_> {
         }
         let schema = self.schema;
         for definition in schema.active_definitions() {
+            if self.is_enough(&ways) {
+                break;
+            }
             for shape in shapes(definition, &self.tests_by_term(definition, &tests)) {
                 // A definition whose attributes are not all declared cannot be verified.
                 let Some(terms) = definition.terms.iter().map(|code| self.slot(*code)).collect() else { break };
@@ -79,6 +86,9 @@ impl Finder<'_> {
             }
         }
         for (i, conjunct) in conjuncts.iter().enumerate() {
+            if self.is_enough(&ways) {
+                break;
+            }
             if let Predicate::Or(arms) = conjunct {
                 let outer = rest(&[i]);
                 let arms: Vec<Vec<Access>> = arms.iter().map(|arm| self.accesses(arm, &outer)).collect();
@@ -88,6 +98,10 @@ impl Finder<'_> {
             }
         }
         ways
+    }
+
+    fn is_enough(&self, ways: &[Access]) -> bool {
+        !ways.is_empty() && self.found.paths.len() >= MAX_PATHS
     }
 
     fn add(&mut self, path: Path) -> Access {

@@ -228,3 +228,17 @@ fn entries_answer_alone_where_they_hold_everything() {
     assert!(!alone("SELECT id FROM packages WHERE depends = 'x' AND depends > 'y'", &["depends"]));
     assert!(!alone("SELECT id FROM packages WHERE section = 'a' ORDER BY size", &["section"]));
 }
+
+#[test]
+fn a_long_query_is_planned_in_time() {
+    let names = ["section", "priority", "size<", "weight<", "depends", "ports<", "section+size", "depends+section"];
+    let arm = |i: usize| format!("(section = 'a{i}' AND depends = 'b' OR ports = {i} AND size > 3)");
+    let condition: Vec<String> = (0..300).map(arm).collect();
+    let started = std::time::Instant::now();
+    let plan = planned(&format!("SELECT id FROM packages WHERE {}", condition.join(" AND ")), &names, &[]);
+    assert!(matches!(plan.reading, Reading::Paths(_)));
+    assert!(started.elapsed().as_secs() < 2, "{:?}", started.elapsed());
+    // Every arm has to be read.
+    let plan = planned(&format!("SELECT id FROM packages WHERE {}", condition.join(" OR ")), &names, &[]);
+    assert_eq!(reading(&plan).len(), 600);
+}
