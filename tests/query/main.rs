@@ -8,9 +8,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod choppy;
 mod data;
 mod fixture;
 mod judge;
+mod moving;
 mod oracle;
 mod sql;
 
@@ -63,7 +65,8 @@ fn every_query_form_against_brute_force() {
             fixture.write(&store.1).await;
             for _ in 0..queries {
                 let query = sql::Query::random(&mut rng, &fixture);
-                judge::check(Arc::new(store.1.clone()), &fixture, &query, &mut rng, &mut coverage).await?;
+                let reader = choppy::reader(&store.1, &mut rng);
+                judge::check(reader, &fixture, &query, &mut rng, &mut coverage).await?;
             }
             Ok::<(), String>(())
         });
@@ -75,4 +78,26 @@ fn every_query_form_against_brute_force() {
     if many {
         coverage.assert_wide();
     }
+}
+
+#[test]
+fn rows_that_move_and_stores_that_fail() {
+    block_on(moving::a_row_that_moves_is_not_doubled(&open().1));
+    block_on(moving::a_failed_query_does_not_end_as_if_it_were_complete(&open().1));
+}
+
+/// A server runs queries on threads of its own.
+#[test]
+fn running_queries_can_be_sent_to_threads() {
+    fn is_send<T: Send>(_: &T) {}
+    let sql = "SELECT id FROM t WHERE id = 'x'";
+    let schema = sideindex::schema::TableSchema::new("t".into(), vec!["f".into()], vec![], vec![]);
+    let (_directory, store) = open();
+    let parsed = sideindex::query::parse(sql).unwrap();
+    let options = sideindex::query::Options::default();
+    let preparing = sideindex::query::prepare(&store, &schema, &parsed, &options);
+    is_send(&preparing);
+    let mut cursor = block_on(preparing).unwrap().cursor(Arc::new(store.clone()));
+    is_send(&cursor);
+    is_send(&cursor.next_page());
 }
