@@ -7,7 +7,7 @@
 //!        build (snapshot ─► index)
 //! ```
 //!
-//! The modules follow that flow. [`model`] is what flows; [`schema`] says what it means; a [`store`] holds it; [`write`]
+//! The modules follow that flow. [`model`] is what flows; [`schema`] says what it means; a [`store`] holds it; [`mod@write`]
 //! changes base rows; a [`source`] tells of the changes; [`index`] keeps the entries; [`build`] fills a new index;
 //! [`query`] answers.
 //!
