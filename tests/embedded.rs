@@ -6,7 +6,7 @@ use futures::FutureExt;
 use futures::executor::block_on;
 use sideindex::clock;
 use sideindex::error::{Action, ErrorKind};
-use sideindex::model::{Cell, CellKind, ChangeEvent, Position, RowMutation};
+use sideindex::model::{Cell, CellKind, ChangeEvent, MAX_TIMESTAMP, Position, RowMutation};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
 use sideindex::store::{Durability, Read, ReadSpec, Scan, Store, TableDescriptor};
 use std::collections::BTreeMap;
@@ -159,7 +159,7 @@ fn log_records_are_what_was_written() {
             ],
         ),
         RowMutation::new("nothing", Vec::new()),
-        put("r", i64::MAX, "v"),
+        put("r", MAX_TIMESTAMP, "v"),
     ];
     write(&store, mutations.clone());
     let logged: Vec<RowMutation> =

@@ -9,7 +9,7 @@ use futures::executor::block_on;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use sideindex::model::{Cell, CellKind, Row, RowMutation};
+use sideindex::model::{Cell, CellKind, MAX_TIMESTAMP, Row, RowMutation};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
 use sideindex::store::{ColumnFilter, Columns, Comparison, Durability, Read, ReadSpec, Scan, Store, TableDescriptor};
 use std::cmp::Reverse;
@@ -125,7 +125,7 @@ fn cell() -> impl Strategy<Value = Cell> {
         1 => Just(CellKind::DeleteColumn),
         1 => Just(CellKind::DeleteFamily),
     ];
-    let timestamp = prop_oneof![9 => 0..8i64, 1 => select(&[i64::MAX, i64::MAX - 1, 1 << 40][..])];
+    let timestamp = prop_oneof![9 => 0..8i64, 1 => select(&[MAX_TIMESTAMP, MAX_TIMESTAMP - 1, 1 << 40][..])];
     (family(), bytes(&QUALIFIERS), timestamp, kind, 0..4u8).prop_map(|(family, qualifier, timestamp, kind, value)| {
         match kind {
             CellKind::Put => Cell::put(family, qualifier, timestamp, vec![value]),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, ReflectMessage, Value};
 use sideindex::error::ErrorKind;
-use sideindex::model::{Cell, CellKind, Position, RowMutation, wire};
+use sideindex::model::{Cell, CellKind, MAX_TIMESTAMP, Position, RowMutation, wire};
 
 const POSITION: Position = Position::Changelog { number: 7 };
 
@@ -51,7 +51,7 @@ fn bytes() -> impl Strategy<Value = Bytes> {
 
 fn cell() -> impl Strategy<Value = Cell> {
     let kind = (0..16u8).prop_filter_map("a type code", CellKind::from_code);
-    (bytes(), bytes(), 0..=i64::MAX, kind, bytes()).prop_map(|(family, qualifier, timestamp, kind, value)| Cell {
+    (bytes(), bytes(), 0..=MAX_TIMESTAMP, kind, bytes()).prop_map(|(family, qualifier, timestamp, kind, value)| Cell {
         family,
         qualifier,
         timestamp,
@@ -115,7 +115,7 @@ fn golden() -> RowMutation {
             Cell::put("c", "", 0, ""),
             Cell::delete(CellKind::DeleteVersion, "c", "size", 5),
             Cell::delete(CellKind::DeleteFamilyVersion, "c", "", 4),
-            Cell::delete(CellKind::DeleteColumn, "d", "note", i64::MAX),
+            Cell::delete(CellKind::DeleteColumn, "d", "note", MAX_TIMESTAMP),
             Cell::delete(CellKind::DeleteFamily, "d", "", 3),
         ],
     )
@@ -134,7 +134,12 @@ fn the_stored_form_is_fixed() {
 #[test]
 fn what_is_no_cell_is_refused() {
     let cell = |timestamp, kind| wire::CellRecord { timestamp, kind, ..wire::CellRecord::default() };
-    for (bad, what) in [(cell(1, 0), "cell type 0"), (cell(1, 260), "cell type 260"), (cell(-1, 4), "timestamp -1")] {
+    for (bad, what) in [
+        (cell(1, 0), "cell type 0"),
+        (cell(1, 260), "cell type 260"),
+        (cell(-1, 4), "timestamp -1"),
+        (cell(i64::MAX, 4), "timestamp 9223372036854775807"),
+    ] {
         let message = wire::Mutation { row: "r".into(), append_time: 1, cells: vec![bad] };
         let error = wire::decode(message.encode_to_vec().into(), POSITION).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt);

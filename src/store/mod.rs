@@ -65,8 +65,8 @@ pub trait Read: Send + Sync {
 /// A store.
 ///
 /// * Each [`RowMutation`] is atomic and isolated: no reader sees a part of it. A call with several is not a transaction.
-/// * Timestamps are always explicit, 0 to [`MAX_TIMESTAMP`](crate::model::MAX_TIMESTAMP). A put at the timestamp of an earlier put of the same column
-///   replaces it. Markers mask classically, see [`CellKind`](crate::model::CellKind).
+/// * Timestamps are always explicit, 0 to [`MAX_TIMESTAMP`](crate::model::MAX_TIMESTAMP). A put at the timestamp of an
+///   earlier put of the same column replaces it. Markers mask classically, see [`CellKind`](crate::model::CellKind).
 /// * After an error any part of the call's mutations may have been applied; writing them again is harmless, because
 ///   timestamps are explicit.
 /// * Calls may run concurrently; two concurrent mutations of one row are applied in some order.

@@ -37,7 +37,7 @@ macro_rules! conformance_suite {
                     a_filtered_get_keeps_its_place, sparse_matches_are_all_found;
                 raw: everything_stored_in_order, versions_and_filter_are_ignored, columns_of_a_raw_read;
                 rows: get_keeps_the_order_of_keys, a_missing_row_has_no_cells, a_key_may_be_asked_twice,
-                    row_keys_that_do_not_fit, an_unknown_family, a_negative_timestamp, a_marker_with_a_stray_qualifier,
+                    row_keys_that_do_not_fit, an_unknown_family, a_timestamp_out_of_bounds, a_marker_with_a_stray_qualifier,
                     a_refused_call_applies_nothing, a_large_value, a_wide_row, many_mutations_of_one_row,
                     nothing_to_write, no_versions_are_refused, relaxed_writes_are_visible_and_sync;
                 snapshots: a_snapshot_does_not_change, a_scan_of_a_snapshot;

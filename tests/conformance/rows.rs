@@ -87,10 +87,11 @@ pub fn an_unknown_family(bed: &Bed) -> BoxFuture<'_, ()> {
     .boxed()
 }
 
-pub fn a_negative_timestamp(bed: &Bed) -> BoxFuture<'_, ()> {
+pub fn a_timestamp_out_of_bounds(bed: &Bed) -> BoxFuture<'_, ()> {
     async {
         refused(bed, RowMutation::new("r", vec![put("a:x", 1, "v"), put("a:y", -1, "v")])).await;
         refused(bed, RowMutation::new("r", vec![delete(CellKind::DeleteColumn, "a:y", i64::MIN)])).await;
+        refused(bed, RowMutation::new("r", vec![put("a:x", i64::MAX, "v")])).await;
     }
     .boxed()
 }
