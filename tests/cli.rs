@@ -173,6 +173,7 @@ fn errors_say_what_to_do_and_exit_with_the_documented_codes() {
         ("", &["put", "things", "t1", "size"], 3, "name=text"),
         ("", &["index", "create", "things", "i", "--on", "colr"], 4, "did you mean \"colour\""),
         ("", &["index", "create", "things", "i", "--on", "size,size"], 3, "twice"),
+        ("", &["index", "create", "things", "i", "--on", "id"], 3, "is the row key"),
         ("", &["table", "create", "things", "--family", "a"], 4, "exists already"),
         ("", &["table", "create", "sx_mine", "--family", "a"], 3, "sideindex's own"),
         ("", &["table", "create", "a/b", "--family", "a"], 3, "cannot name a table"),
@@ -205,7 +206,7 @@ fn a_damaged_archive_is_told_apart_from_its_lines() {
     bytes.truncate(bytes.len() / 2);
     std::fs::write(&path, bytes).unwrap();
     let (_, message) = things.fails(&["load", "things", path.to_str().unwrap()]);
-    assert!(message.contains("cut.jsonl.zst") && message.contains("rows were loaded before"), "{message}");
+    assert!(message.contains("cut.jsonl.zst") && message.contains("loaded before this"), "{message}");
 }
 
 #[test]
@@ -288,4 +289,64 @@ fn the_demo_runs_and_keeps_its_data() {
     assert_eq!(again.status.code(), Some(4));
     let answer = query(&data, "SELECT COUNT(*) FROM packages WHERE section = 'games'", &[]);
     assert_eq!(answer, [json!({"count": 1108})]);
+}
+
+#[test]
+fn what_is_refused_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    for attribute in ["id:text", "x", "x:colour"] {
+        let output = try_run(&data, &["table", "create", "t", "--family", "a", "--attr", attribute]);
+        assert_eq!(output.status.code(), Some(3), "{attribute}");
+    }
+    let output = try_run(&data, &["table", "create", "t", "--family", "a", "--attr", "x:int", "--attr", "x:text"]);
+    assert_eq!(output.status.code(), Some(4));
+    run(&data, &["table", "create", "t", "--family", "a"]);
+
+    // The type of a refused file's attributes is not recorded either.
+    let lines = ["{\"id\": \"a\", \"attrs\": {\"price\": 10}}", "{\"id\": \"b\", \"attrs\": {\"price\": 9.99}}"];
+    let file = write_lines(&dir.path().join("prices.jsonl"), lines);
+    let output = try_run(&data, &["load", "t", file.to_str().unwrap()]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("line 2, row b: attribute price: expected int"));
+    run(&data, &["load", "t", file.to_str().unwrap(), "--attr", "price:float"]);
+    let rows = query(&data, "SELECT id FROM t WHERE price < 10", &["--allow-scan"]);
+    assert_eq!(rows, [json!({"id": "b"})]);
+}
+
+#[test]
+fn what_could_not_be_indexed_is_told_by_writes_and_answers() {
+    let things = Things::new();
+    let long = format!("colour={}", "x".repeat(40_000));
+    let output = try_run(&things.data(), &["put", "things", "t1", &long]);
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("quarantine"), "{output:?}");
+    let answer = things.run(&["query", "SELECT id FROM things WHERE colour = 'blue'"]);
+    assert!(answer.contains("degraded, with rows in quarantine: by_colour"), "{answer}");
+    let answer = things.run(&["query", "SELECT id FROM things WHERE tags = 'b'"]);
+    assert!(!answer.contains("degraded"), "{answer}");
+}
+
+#[test]
+fn a_long_answer_has_one_header() {
+    let things = Things::new();
+    let lines: Vec<Value> =
+        (0..2_500).map(|i| json!({"id": format!("n{i:04}"), "attrs": {"colour": "grey"}})).collect();
+    things.load(&lines);
+    let answer = things.run(&["query", "SELECT id FROM things WHERE colour IN ('red', 'grey')"]);
+    assert_eq!(answer.lines().filter(|l| l.trim() == "id").count(), 1);
+    assert_eq!(answer.lines().filter(|l| l.trim().starts_with('n')).count(), 2_500);
+    assert!(answer.contains("2,501 rows"), "{answer}");
+}
+
+#[test]
+fn floats_without_a_number_are_found_by_name() {
+    let things = Things::new();
+    things.run(&["put", "things", "f1", "weight:=1.5"]);
+    things.run(&["put", "things", "f2", "weight:=\"inf\""]);
+    things.run(&["put", "things", "f3", "weight:=\"NaN\""]);
+    things.run(&["put", "things", "f4", "weight:=-0.0"]);
+    things.run(&["index", "create", "things", "by_weight", "--on", "weight", "--ordered"]);
+    assert_eq!(things.ids("weight = 'NaN'"), ["f3"]);
+    assert_eq!(things.ids("weight >= 'inf'"), ["f2", "f3"]);
+    assert_eq!(things.ids("weight = 0"), ["f4"]);
 }

@@ -130,12 +130,16 @@ impl World {
         self.store.mutate(TABLE, vec![RowMutation::new(row.to_owned(), cells)], Durability::Durable).await.unwrap();
     }
 
-    async fn follow(&self, store: Arc<dyn Store>, delay: i64) -> Result<Counts> {
+    async fn follower(&self, store: Arc<dyn Store>, delay: i64) -> Result<Follower<ChangeLogSource>> {
         let schema = Arc::new(self.catalog.table(TABLE).await?);
         let source = ChangeLogSource::open(self.store.clone(), TABLE).await?;
         let catalog = Catalog::open(Arc::clone(&store)).await?;
         let options = FollowerOptions { workers: 2, recheck_delay: delay };
-        Follower::new(catalog, Maintainer::new(store, schema), source, options).catch_up(|_| {}).await
+        Ok(Follower::new(catalog, Maintainer::new(store, schema), source, options))
+    }
+
+    async fn follow(&self, store: Arc<dyn Store>, delay: i64) -> Result<Counts> {
+        self.follower(store, delay).await?.catch_up(|_| {}).await
     }
 
     async fn apply(&self) -> Counts {
@@ -209,6 +213,104 @@ async fn an_entry_too_long_for_a_row_key_goes_to_quarantine_by_definition() {
     assert_eq!(world.both("size = 1").await, ["r1"]);
     assert_eq!(world.quarantined().await.len(), 2, "by_colour and both");
     assert_eq!(world.degraded().await, ["both", "by_colour"]);
+    // The next value fits, and nothing of the long one is left to be removed.
+    world.put("r1", &[("colour", "red".into())]).await;
+    let counts = world.apply().await;
+    assert_eq!((counts.received, counts.applied, counts.quarantined), (1, 1, 0));
+    assert_eq!(world.both("colour = 'red'").await, ["r1"]);
+}
+
+/// Arrays of three hundred elements each make more entries than a row may have; a row that had them is found again once it
+/// has fewer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_with_too_many_combinations_is_found_again_when_it_has_fewer() {
+    let world = World::new().await;
+    let arrays = ["left", "right"].map(|name| (name.to_owned(), "int[]".parse().unwrap()));
+    world.catalog.declare(TABLE, &arrays).await.unwrap();
+    let on = vec!["left".to_owned(), "right".to_owned()];
+    let spec = DefinitionSpec { name: "pairs".to_owned(), on, ordered: false, salts: None };
+    build::create(&world.catalog, &world.store, TABLE, &spec, |_| {}).await.unwrap();
+    let put = async |from: i64, n: i64| {
+        let array = serde_json::Value::from((from..from + n).collect::<Vec<i64>>());
+        world.put("r", &[("left", array.clone()), ("right", array)]).await;
+        world.apply().await
+    };
+    assert_eq!(put(0, 300).await.applied, 1);
+    assert_eq!(put(0, 900).await.quarantined, 1, "810,000 combinations");
+    // Past and present values together have too many combinations now; the present ones are found all the same.
+    assert_eq!(put(1_000, 280).await.quarantined, 1);
+    assert_eq!(world.ids("left = 1000 AND right = 1279", Consistency::Verified).await, ["r"]);
+    assert_eq!(put(3_000, 300).await.quarantined, 1);
+    assert_eq!(world.ids("left = 3000 AND right = 3299", Consistency::Verified).await, ["r"]);
+    assert_eq!(put(7, 1).await.received, 1);
+    assert_eq!(world.ids("left = 7 AND right = 7", Consistency::Verified).await, ["r"]);
+    assert!(world.ids("left = 3000 AND right = 3299", Consistency::Verified).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_follower_that_failed_does_not_go_on() {
+    let world = World::new().await;
+    world.put("r1", &[("colour", "red".into())]).await;
+    let inner: Arc<dyn Store> = Arc::new(world.store.clone());
+    let faulty = Arc::new(Faulty { inner, fault: Fault::Reject, left: AtomicI64::new(0) });
+    let mut follower = world.follower(faulty, 0).await.unwrap();
+    assert_eq!(follower.catch_up(|_| {}).await.unwrap_err().to_string(), "a fault on purpose");
+    let error = follower.catch_up(|_| {}).await.unwrap_err().to_string();
+    assert!(error.contains("open another one"), "{error}");
+    assert_eq!(source::applied(&world.store, TABLE).await.unwrap(), 0);
+    world.apply().await;
+    assert_eq!(world.both("colour = 'red'").await, ["r1"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_follower_keeps_definitions_that_are_added_while_it_runs_and_rechecks_while_it_idles() {
+    let world = World::new().await;
+    let mut follower = world.follower(Arc::new(world.store.clone()), 50).await.unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let running = tokio::spawn(async move {
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        follower.follow(stopped, |_| {}).await
+    });
+    world.put("r1", &[("colour", "red".into()), ("size", 1.into())]).await;
+    let on = vec!["size".to_owned(), "colour".to_owned()];
+    let spec = DefinitionSpec { name: "late".to_owned(), on, ordered: false, salts: None };
+    build::create(&world.catalog, &world.store, TABLE, &spec, |_| {}).await.unwrap();
+    world.put("r2", &[("colour", "red".into()), ("size", 1.into())]).await;
+    world.write("r3", vec![Cell::delete(CellKind::DeleteVersion, "a", "colour", 5)]).await;
+    // Nothing more comes; the version delete is applied once more all the same.
+    let waited = async {
+        while source::applied(&world.store, TABLE).await.unwrap() < 3
+            || index::pending_rechecks(&world.store, TABLE).await.unwrap() > 0
+        {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), waited).await.expect("the recheck never came");
+    drop(stop);
+    assert_eq!(running.await.unwrap().unwrap().received, 3);
+    assert_eq!(world.both("size = 1 AND colour = 'red'").await, ["r1", "r2"]);
+    let schema = world.catalog.table(TABLE).await.unwrap();
+    let code = schema.definition("late").unwrap().code;
+    let prefix = sideindex::schema::entry::prefix(0, code, &[]);
+    let mut scanner = world.store.scan(&schema.index_table(), Scan::prefix(&prefix)).await.unwrap();
+    assert_eq!(scanner.next_page().await.unwrap().rows.len(), 2, "entries of the definition that was added");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_catalogs_of_one_store_never_give_one_code_twice() {
+    let world = World::new().await;
+    let other = Catalog::open(Arc::new(world.store.clone()) as Arc<dyn Store>).await.unwrap();
+    for i in 0..50 {
+        let names = [format!("x{i}"), format!("y{i}")].map(|n| vec![(n, "int".parse().unwrap())]);
+        let (a, b) = tokio::join!(world.catalog.declare(TABLE, &names[0]), other.declare(TABLE, &names[1]));
+        a.unwrap();
+        b.unwrap();
+    }
+    let schema = world.catalog.table(TABLE).await.unwrap();
+    let codes: std::collections::BTreeSet<u16> = schema.attributes().map(|a| a.code).collect();
+    assert_eq!(codes.len(), schema.attributes().count());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -151,6 +151,6 @@ async fn replay(catalog: &Catalog, store: &EmbeddedStore, table: &str, mut after
         let outcome = maintainer.apply(&events, Mode::Stream).await?;
         outcome.keep_quarantined(catalog, &schema).await?;
         // The log takes an event in together with the base write: its effect shows already.
-        maintainer.apply(&outcome.late, Mode::Again).await?;
+        maintainer.apply(&outcome.late, Mode::Again).await?.keep_quarantined(catalog, &schema).await?;
     }
 }

@@ -14,7 +14,7 @@ pub async fn run(global: &Global, args: &DeleteArgs) -> Result<()> {
     let rows: Vec<Bytes> = args.ids.iter().map(|id| Bytes::from(id.clone())).collect();
     writer.delete(&rows).await?;
     if !args.no_apply {
-        session.apply(&args.table, |_| {}).await?;
+        session.apply_after_write(&args.table).await?;
     }
     let sentence = format!("{} deleted", output::plural(rows.len() as u64, "row", "rows"));
     output::done(global, &sentence, &json!({ "deleted": args.ids }))

@@ -76,7 +76,20 @@ async fn create(global: &Global, session: &Session, table: &str, spec: &Definiti
         "index": definition.name, "state": definition.state, "rows": done.rows, "entries": done.entries,
         "seconds": started.elapsed().as_secs_f64(),
     });
-    output::done(global, &sentence, &object)
+    output::done(global, &sentence, &object)?;
+    warn_of_future(&definition);
+    Ok(())
+}
+
+/// Says so when the floor is ahead of the clock: until then no event decides by itself, and rows gather disputed entries.
+fn warn_of_future(definition: &Definition) {
+    if definition.floor > crate::clock::now() {
+        eprintln!(
+            "warning: the table had a cell of the timestamp {}, which is in the future: until then changes to what index {} \
+             holds are settled by reading the base row, which is slow; delete such cells and create the index again",
+            definition.floor, definition.name
+        );
+    }
 }
 
 /// How far a table's indexes are, and what stands beside them.
@@ -118,7 +131,9 @@ async fn status(global: &Global, session: &Session, table: &str) -> Result<()> {
             definition.generation.to_string(),
         ]);
     }
-    output::line(&list.to_string())
+    output::line(&list.to_string())?;
+    schema.definitions().iter().for_each(warn_of_future);
+    Ok(())
 }
 
 async fn quarantined(session: &Session, table: &str) -> Result<u64> {

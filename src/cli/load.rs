@@ -12,8 +12,10 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
-/// Lines that are written together.
+/// Lines that are written together, at most.
 const CHUNK: usize = 2_000;
+/// Bytes of lines that are written together, more or less one line.
+const CHUNK_BYTES: usize = 4 << 20;
 
 pub async fn run(global: &Global, args: &LoadArgs) -> Result<()> {
     let session = Session::open(global).await?;
@@ -111,16 +113,19 @@ async fn write(writer: &Writer, mut lines: JsonLines, bar: &indicatif::ProgressB
     let (sender, mut chunks) = mpsc::channel::<Result<(Vec<Line>, u64)>>(2);
     tokio::task::spawn_blocking(move || {
         let mut chunk = Vec::with_capacity(CHUNK);
+        let mut size = 0;
         loop {
             let (over, failed) = match lines.next() {
                 Ok(Some(line)) => {
+                    size += line.bytes;
                     chunk.push(line);
                     (false, None)
                 }
                 Ok(None) => (true, None),
                 Err(e) => (true, Some(e)),
             };
-            if (over && !chunk.is_empty()) || chunk.len() == CHUNK {
+            if (over && !chunk.is_empty()) || chunk.len() == CHUNK || size >= CHUNK_BYTES {
+                size = 0;
                 let full = std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK));
                 if sender.blocking_send(Ok((full, lines.bytes_read()))).is_err() {
                     // The writer failed, and says so itself.
@@ -139,7 +144,7 @@ async fn write(writer: &Writer, mut lines: JsonLines, bar: &indicatif::ProgressB
     while let Some(chunk) = chunks.recv().await {
         let so_far = |e: Error| match rows {
             0 => e.within("nothing was loaded"),
-            n => e.within(format!("{n} rows were loaded before this")),
+            n => e.within(format!("{} loaded before this", output::plural(n, "row was", "rows were"))),
         };
         let (lines, bytes) = chunk.map_err(so_far)?;
         let changes: Vec<RowChange> = lines.into_iter().map(change).collect();

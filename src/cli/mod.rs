@@ -20,6 +20,7 @@ mod table;
 use crate::error::{Error, ErrorKind, Result};
 use args::{Cli, Command};
 use clap::Parser;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
@@ -27,7 +28,8 @@ use tracing_subscriber::EnvFilter;
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let filter = EnvFilter::try_from_env("SIDEINDEX_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let ansi = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(ansi).init();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_time().build() {
         Ok(runtime) => runtime,
         Err(e) => return fail(&Error::from(e)),

@@ -20,7 +20,7 @@ pub async fn run(global: &Global, args: &PutArgs) -> Result<()> {
         _ => e,
     })?;
     if !args.no_apply {
-        session.apply(&args.table, |_| {}).await?;
+        session.apply_after_write(&args.table).await?;
     }
     output::done(global, &format!("row {} written", args.id), &json!({ "id": args.id, "written": true }))
 }

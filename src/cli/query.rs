@@ -4,7 +4,8 @@ use super::args::{Consistency, Format, Global, QueryArgs};
 use super::output::{self, count};
 use super::session::Session;
 use crate::error::{Error, Result};
-use crate::query::{self, Actuals, Mode, Options, Prepared, ResultRow};
+use crate::query::{self, Actuals, Considered, Mode, Options, Prepared, ResultRow};
+use crate::schema::TableSchema;
 use crate::source;
 use crate::store::Read;
 use std::io::{BufWriter, Write};
@@ -26,14 +27,16 @@ pub async fn run(global: &Global, args: &QueryArgs) -> Result<()> {
             explain(global, &prepared, Some(actuals))
         }
         Mode::Run => {
-            let mut out = BufWriter::new(std::io::stdout().lock());
-            let columns = prepared.columns().to_vec();
-            let actuals = answer(&session, &prepared, |page| print(global, &mut out, &columns, &page)).await?;
-            out.flush()?;
-            drop(out);
-            if global.format == Format::Table {
-                let head = session.store.log_head(table)?;
-                output::line(&footer(&actuals, options.consistency, applied, head))?;
+            let mut out = Printer::new(global.format, prepared.columns());
+            let actuals = answer(&session, &prepared, |page| out.take(page)).await?;
+            out.finish()?;
+            let as_of =
+                as_of(applied, session.store.log_head(table)?, &degraded(&schema, &prepared.explain().considered));
+            match global.format {
+                Format::Table => output::line(&footer(&actuals, options.consistency, &as_of))?,
+                // The answer holds rows and nothing else; what must be known of it goes beside it.
+                Format::Json if as_of != UP_TO_DATE => eprintln!("warning: the answer is {as_of}"),
+                Format::Json => {}
             }
             if args.analyze {
                 analyze(global, &prepared, actuals)?;
@@ -64,36 +67,93 @@ pub async fn answer(
     Ok(cursor.actuals())
 }
 
-fn print(global: &Global, out: &mut impl Write, columns: &[String], page: &[ResultRow]) -> Result<()> {
-    if page.is_empty() {
-        return Ok(());
-    }
-    match global.format {
-        Format::Json => {
-            for row in page {
-                serde_json::to_writer(&mut *out, &row.to_json(columns))
-                    .map_err(|e| Error::from(std::io::Error::from(e)))?;
-                out.write_all(b"\n")?;
-            }
-        }
-        Format::Table => {
-            let header: Vec<&str> = columns.iter().map(String::as_str).collect();
-            let mut table = output::table(&header);
-            for row in page {
-                table.add_row(row.values.iter().map(|v| v.as_ref().map_or_else(String::new, ToString::to_string)));
-            }
-            writeln!(out, "{table}")?;
-        }
-    }
-    Ok(())
+/// Prints an answer as it comes. A table is laid out for the rows at hand, up to [`Printer::LAID_OUT`] of them; its header is
+/// printed once.
+struct Printer {
+    out: BufWriter<std::io::Stdout>,
+    format: Format,
+    columns: Vec<String>,
+    rows: Vec<ResultRow>,
+    started: bool,
 }
 
-fn footer(actuals: &Actuals, consistency: query::Consistency, applied: u64, head: u64) -> String {
-    let as_of = if applied >= head {
-        "up to date".to_owned()
+impl Printer {
+    const LAID_OUT: usize = 1_000;
+
+    fn new(format: Format, columns: &[String]) -> Self {
+        let out = BufWriter::new(std::io::stdout());
+        Self { out, format, columns: columns.to_vec(), rows: Vec::new(), started: false }
+    }
+
+    fn take(&mut self, page: Vec<ResultRow>) -> Result<()> {
+        match self.format {
+            Format::Json => {
+                for row in page {
+                    serde_json::to_writer(&mut self.out, &row.to_json(&self.columns))
+                        .map_err(|e| Error::from(std::io::Error::from(e)))?;
+                    self.out.write_all(b"\n")?;
+                }
+            }
+            Format::Table => {
+                self.rows.extend(page);
+                if self.rows.len() >= Self::LAID_OUT {
+                    self.table()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<()> {
+        if !self.rows.is_empty() {
+            self.table()?;
+        }
+        Ok(self.out.flush()?)
+    }
+
+    fn table(&mut self) -> Result<()> {
+        let header: Vec<&str> = self.columns.iter().map(String::as_str).collect();
+        let mut table = output::table(&header);
+        for row in self.rows.drain(..) {
+            table.add_row(row.values.iter().map(|v| v.as_ref().map_or_else(String::new, ToString::to_string)));
+        }
+        let text = table.to_string();
+        let rows = if self.started { text.split_inclusive('\n').skip(2).collect() } else { text };
+        writeln!(self.out, "{rows}")?;
+        self.started = true;
+        Ok(())
+    }
+}
+
+const UP_TO_DATE: &str = "up to date";
+
+/// How far the indexes were, and which of those that answered are not to be trusted fully.
+fn as_of(applied: u64, head: u64, degraded: &[String]) -> String {
+    let mut text = if applied >= head {
+        UP_TO_DATE.to_owned()
     } else {
         format!("as of change {} of {}", count(applied), count(head))
     };
+    if !degraded.is_empty() {
+        text.push_str(&format!("; degraded, with rows in quarantine: {}", degraded.join(", ")));
+    }
+    text
+}
+
+/// The degraded ones of the definitions that answer.
+fn degraded(schema: &TableSchema, considered: &[Considered]) -> Vec<String> {
+    let mut names = Vec::new();
+    for way in considered.iter().filter(|way| way.chosen) {
+        let definition = way.definition.as_ref().and_then(|name| schema.definition(name)).filter(|d| d.degraded);
+        names.extend(definition.map(|d| d.name.clone()));
+        names.extend(degraded(schema, &way.parts));
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn footer(actuals: &Actuals, consistency: query::Consistency, as_of: &str) -> String {
     format!(
         "{} in {}, {consistency}, {as_of}",
         output::plural(actuals.returned, "row", "rows"),

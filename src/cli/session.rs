@@ -3,7 +3,7 @@
 use super::args::{Durability, Global};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Counts, Follower, FollowerOptions, Maintainer, Progress};
-use crate::schema::{AttributeType, Catalog, TableSchema};
+use crate::schema::{AttributeType, Catalog, TableSchema, check_attributes};
 use crate::source::ChangeLogSource;
 use crate::store::Store;
 use crate::store::embedded::{DurabilityMode, EmbeddedStore, Options};
@@ -19,7 +19,7 @@ impl Session {
     /// Opens the store that `--data` names; it must be there.
     pub async fn open(global: &Global) -> Result<Self> {
         let path = data(global)?;
-        if !path.is_dir() {
+        if !EmbeddedStore::is_at(path) {
             return Err(Error::new(
                 ErrorKind::NotFound,
                 format!("no store at {}; `sideindex --data {0} table create` makes one", path.display()),
@@ -58,13 +58,30 @@ impl Session {
 
     /// Declares attributes given as `name:type`.
     pub async fn declare(&self, table: &str, attributes: &[String]) -> Result<TableSchema> {
-        let parsed = attributes.iter().map(|a| parse_attribute(a)).collect::<Result<Vec<_>>>()?;
-        self.catalog.declare(table, &parsed).await
+        self.catalog.declare(table, &parse_attributes(attributes)?).await
+    }
+
+    /// Brings a table's indexes up to date after a command wrote something, and says so when it could not be indexed.
+    pub async fn apply_after_write(&self, table: &str) -> Result<()> {
+        let counts = self.apply(table, |_| {}).await?;
+        if counts.quarantined > 0 {
+            eprintln!(
+                "warning: {} could not be indexed in full and went to quarantine; `index status` shows what is degraded",
+                super::output::plural(counts.quarantined, "change", "changes")
+            );
+        }
+        Ok(())
     }
 }
 
 fn data(global: &Global) -> Result<&Path> {
     global.data.as_deref().ok_or_else(|| Error::invalid("name the directory of the embedded store with --data DIR"))
+}
+
+/// Attributes given as `name:type`, checked.
+pub fn parse_attributes(attributes: &[String]) -> Result<Vec<(String, AttributeType)>> {
+    let parsed = attributes.iter().map(|a| parse_attribute(a)).collect::<Result<Vec<_>>>()?;
+    Ok(check_attributes(&parsed)?.into_iter().collect())
 }
 
 fn parse_attribute(text: &str) -> Result<(String, AttributeType)> {

@@ -2,16 +2,17 @@
 
 use super::args::{Format, Global, TableCommand};
 use super::output;
-use super::session::Session;
+use super::session::{Session, parse_attributes};
 use crate::error::Result;
 use serde_json::json;
 
 pub async fn run(global: &Global, command: &TableCommand) -> Result<()> {
     match command {
         TableCommand::Create { table, families, attributes, versions } => {
+            let attributes = parse_attributes(attributes)?;
             let session = Session::open_or_create(global).await?;
             session.catalog.create_table(table, families, *versions).await?;
-            session.declare(table, attributes).await?;
+            session.catalog.declare(table, &attributes).await?;
             output::done(global, &format!("table {table} created"), &json!({ "table": table, "families": families }))
         }
         TableCommand::List => {

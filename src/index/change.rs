@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::model::{Cell, CellKind, Timestamp};
 use crate::schema::state::TermValue;
-use crate::schema::{Attribute, Code, TableSchema, encoding};
+use crate::schema::{Code, TableSchema, encoding};
 use std::collections::BTreeMap;
 
 /// What happened to a term.
@@ -51,10 +51,9 @@ pub struct Changes {
 /// Reads the cells of one atomic row mutation as changes of indexed terms, grouped by timestamp, oldest first. Empty when the
 /// event is irrelevant. A family-wide marker is a change of every term of the family.
 pub fn read(schema: &TableSchema, cells: &[Cell]) -> BTreeMap<Timestamp, Changes> {
-    let indexed: Vec<&Attribute> = schema.indexed_codes().filter_map(|c| schema.attribute_by_code(c)).collect();
     let mut groups: BTreeMap<Timestamp, Changes> = BTreeMap::new();
     for cell in cells {
-        let concerned = indexed.iter().filter(|a| {
+        let concerned = schema.indexed().iter().filter(|a| {
             a.family.as_bytes() == cell.family
                 && (cell.kind.is_family_wide() || a.qualifier.as_bytes() == cell.qualifier)
         });

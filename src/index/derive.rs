@@ -8,12 +8,14 @@ use crate::schema::{Code, Definition, entry, term};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 
-/// The most combinations of term values one row may have under one definition. Past it the definition is quarantined for
-/// the row: nobody looks such a row up, and a few arrays of a thousand elements would fill the disk.
-pub const MAX_COMBINATIONS: usize = 100_000;
+/// The most entries one row may have under one definition. Past it the row is quarantined for the definition: nobody looks
+/// such a row up, and a few arrays of a thousand elements would fill the disk.
+pub const MAX_ENTRIES: usize = 100_000;
+/// The most combinations of a row's present and past values that are looked through for outdated entries.
+const MAX_OUTDATED: usize = 1_000_000;
 
 /// What a definition's entries for one row ought to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Derivation {
     /// M: the largest as-of among the terms' newest candidates, tombstones included.
     pub m: Timestamp,
@@ -23,14 +25,18 @@ pub struct Derivation {
     pub outdated: BTreeSet<Vec<u8>>,
     /// Some term has more than one newest candidate.
     pub disputed: bool,
-    /// This event raised M: nothing was settled, and every candidate at M is the event's own, one per term.
+    /// This event raised M: nothing was settled, nothing was left out, and every candidate at M is the event's own, one per
+    /// term.
     pub raised: bool,
+    /// Why entries were left out. Current ones are left out all together; outdated ones then stay, and stay known, until the
+    /// row has fewer values.
+    pub refused: Option<Error>,
 }
 
 /// Derives a definition's entries. None when the row has no candidate for any of its terms.
 ///
 /// # Errors
-/// [`ErrorKind::TooCostly`] beyond [`MAX_COMBINATIONS`]; [`ErrorKind::Corrupt`] for candidates that are not terms.
+/// [`ErrorKind::Corrupt`] for candidates that are not terms.
 pub fn derive(definition: &Definition, view: &View, own: &Own, settled: bool) -> Result<Option<Derivation>> {
     let newest: Vec<(Code, Vec<&Candidate>)> = definition.terms.iter().map(|c| (*c, view.newest(*c))).collect();
     let Some(m) = newest.iter().flat_map(|(_, cs)| cs).map(|c| c.as_of).max() else {
@@ -62,11 +68,20 @@ pub fn derive(definition: &Definition, view: &View, own: &Own, settled: bool) ->
         current_values.push(now);
         past_values.push(ever);
     }
-    let current = combinations(&current_values)?;
-    let mut outdated = combinations(&past_values)?;
-    outdated.retain(|c| !current.contains(c));
     let disputed = newest.iter().any(|(_, candidates)| candidates.len() > 1);
-    Ok(Some(Derivation { m, current, outdated, disputed, raised }))
+    let derivation =
+        |current, outdated, raised, refused| Derivation { m, current, outdated, disputed, raised, refused };
+    let current = match combinations(&current_values, MAX_ENTRIES) {
+        Ok(current) => current,
+        Err(e) => return Ok(Some(derivation(BTreeSet::new(), BTreeSet::new(), false, Some(e)))),
+    };
+    Ok(Some(match combinations(&past_values, MAX_OUTDATED) {
+        Ok(mut outdated) => {
+            outdated.retain(|c| !current.contains(c));
+            derivation(current, outdated, raised, None)
+        }
+        Err(e) => derivation(current, BTreeSet::new(), false, Some(e)),
+    }))
 }
 
 /// The values of a candidate as the term at place `i`: an entry exists iff its first term is present; later terms without
@@ -80,13 +95,13 @@ fn values(value: &TermValue, i: usize) -> Result<Vec<&[u8]>> {
 }
 
 /// Every choice of one value per term.
-fn combinations(terms: &[BTreeSet<&[u8]>]) -> Result<BTreeSet<Vec<u8>>> {
+fn combinations(terms: &[BTreeSet<&[u8]>], most: usize) -> Result<BTreeSet<Vec<u8>>> {
     let count = terms.iter().try_fold(1usize, |n, t| n.checked_mul(t.len()));
-    if count.is_none_or(|n| n > MAX_COMBINATIONS) {
+    if count.is_none_or(|n| n > most) {
         return Err(Error::new(
             ErrorKind::TooCostly,
             format!(
-                "expected at most {MAX_COMBINATIONS} combinations of values of one row, found {}",
+                "expected at most {most} combinations of values of one row, found {}",
                 terms.iter().map(|t| t.len().to_string()).collect::<Vec<_>>().join(" × ")
             ),
         ));
@@ -98,6 +113,15 @@ fn combinations(terms: &[BTreeSet<&[u8]>]) -> Result<BTreeSet<Vec<u8>>> {
     Ok(all.into_iter().collect())
 }
 
+/// What to write for a definition's entries of one row.
+#[derive(Debug, Default)]
+pub struct Writes {
+    /// Entries that are current.
+    pub current: Vec<RowMutation>,
+    /// Entries that no longer are.
+    pub outdated: Vec<RowMutation>,
+}
+
 /// The writes that make a definition's entries of `row` so.
 ///
 /// Current entries are written at M also when they seem to be there already. Outdated ones get a marker at M − 1, which can
@@ -106,18 +130,13 @@ fn combinations(terms: &[BTreeSet<&[u8]>]) -> Result<BTreeSet<Vec<u8>>> {
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] when a combination is not made of terms.
-pub fn writes(
-    definition: &Definition,
-    derivation: &Derivation,
-    row: &[u8],
-    marker_guard: bool,
-) -> Result<Vec<RowMutation>> {
-    let Derivation { m, current, outdated, disputed, raised } = derivation;
+pub fn writes(definition: &Definition, derivation: &Derivation, row: &[u8], marker_guard: bool) -> Result<Writes> {
+    let Derivation { m, current, outdated, disputed, raised, .. } = derivation;
     let put =
         |disputed| Cell::put(entry::FAMILY, Bytes::from_static(entry::QUALIFIER), *m, entry::encode_value(disputed));
-    let mut mutations = Vec::with_capacity(current.len() + outdated.len());
+    let mut writes = Writes::default();
     for terms in current {
-        mutations.push(RowMutation::new(entry::encode(definition, terms, row)?, vec![put(*disputed)]));
+        writes.current.push(RowMutation::new(entry::encode(definition, terms, row)?, vec![put(*disputed)]));
     }
     for terms in outdated {
         let below = if marker_guard { m - 1 } else { *m };
@@ -129,10 +148,10 @@ pub fn writes(
             cells.push(put(true));
         }
         if !cells.is_empty() {
-            mutations.push(RowMutation::new(entry::encode(definition, terms, row)?, cells));
+            writes.outdated.push(RowMutation::new(entry::encode(definition, terms, row)?, cells));
         }
     }
-    Ok(mutations)
+    Ok(writes)
 }
 
 /// The markers that prune a term's superseded candidates: those below its newest as-of N, by markers at N − 1, only if N

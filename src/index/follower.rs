@@ -32,7 +32,10 @@ pub struct Progress {
 }
 
 /// Applies a source's events to a table's indexes. A position is acknowledged only when everything up to it, the recheck list
-/// and the quarantine included, is durable. A failed batch ends the run; the next one starts with it.
+/// and the quarantine included, is durable. A failed batch ends the follower, which may have read on: open another one, on a
+/// source opened anew, and it starts with that batch.
+///
+/// Definitions that are added while it runs are kept from the next batch on.
 pub struct Follower<S> {
     catalog: Catalog,
     maintainer: Arc<Maintainer>,
@@ -40,19 +43,16 @@ pub struct Follower<S> {
     options: FollowerOptions,
     counts: Counts,
     watch: recheck::Watch,
+    /// Set while events are under way: what failed, or was dropped half way, must not be gone on from.
+    busy: bool,
 }
 
 impl<S: Source> Follower<S> {
     /// A follower of `source`. Needs a tokio runtime to run.
     pub fn new(catalog: Catalog, maintainer: Maintainer, source: S, options: FollowerOptions) -> Self {
-        Self {
-            catalog,
-            maintainer: Arc::new(maintainer),
-            source,
-            options,
-            counts: Counts::default(),
-            watch: recheck::Watch::default(),
-        }
+        let maintainer = Arc::new(maintainer);
+        let (counts, watch) = (Counts::default(), recheck::Watch::default());
+        Self { catalog, maintainer, source, options, counts, watch, busy: false }
     }
 
     /// Applies what the source has, until it has nothing more for now.
@@ -60,15 +60,25 @@ impl<S: Source> Follower<S> {
     /// # Errors
     /// Those of the source and the store; what was acknowledged before stays so.
     pub async fn catch_up(&mut self, mut progress: impl FnMut(Progress)) -> Result<Counts> {
+        if self.busy {
+            return Err(Error::new(
+                ErrorKind::Internal,
+                "this follower has failed or was given up half way; open another one, on a source opened anew",
+            ));
+        }
+        self.busy = true;
         self.recheck().await?;
         let mut batch = self.source.next_batch().await?;
         while let Some(last) = last_position(&batch) {
+            // After the batch was read: a definition that is not there yet is built from a snapshot that has these events.
+            self.refresh().await?;
             let parts = self.start(batch);
             // The next batch is read while this one is applied: one batch ahead, no more.
             let next = self.source.next_batch().await;
             let outcome = finish(parts).await?;
             self.keep(&outcome).await?;
             self.recheck().await?;
+            self.catalog.store().sync().await?;
             self.source.acknowledge(&last).await?;
             self.counts += outcome.counts;
             if !self.counts.add_up() {
@@ -79,6 +89,7 @@ impl<S: Source> Follower<S> {
         }
         self.maintainer.flush().await?;
         self.catalog.store().sync().await?;
+        self.busy = false;
         Ok(self.counts)
     }
 
@@ -94,11 +105,23 @@ impl<S: Source> Follower<S> {
         tokio::pin!(stop);
         loop {
             self.catch_up(&mut progress).await?;
+            let due = self.watch.from.map(|due| due.saturating_sub(crate::clock::now()).max(1));
             tokio::select! {
                 () = &mut stop => return self.catch_up(progress).await,
                 ready = self.source.ready() => ready?,
+                () = pause(due) => {}
             }
         }
+    }
+
+    /// Takes over definitions that were added or changed.
+    async fn refresh(&mut self) -> Result<()> {
+        let schema = self.catalog.table(&self.maintainer.schema().name).await?;
+        if schema.definitions() != self.maintainer.schema().definitions() {
+            self.maintainer.flush().await?;
+            self.maintainer = Arc::new(Maintainer::new(Arc::clone(self.catalog.store()), Arc::new(schema)));
+        }
+        Ok(())
     }
 
     fn start(&self, batch: Vec<ChangeEvent>) -> tokio::task::JoinSet<Result<Outcome>> {
@@ -120,20 +143,31 @@ impl<S: Source> Follower<S> {
     /// Applies once more what is due.
     async fn recheck(&mut self) -> Result<()> {
         let store = Arc::clone(self.catalog.store());
-        let table = self.maintainer.schema().name.clone();
-        while self.watch.armed {
+        let schema = Arc::clone(self.maintainer.schema());
+        while let Some(from) = self.watch.from {
             let now = crate::clock::now();
-            let due = recheck::due(&*store, &table, self.watch.from, now).await?;
+            if from > now {
+                return Ok(());
+            }
+            let due = recheck::due(&*store, &schema.name, from, now).await?;
             if due.is_empty() {
-                self.watch.from = now;
-                self.watch.armed = recheck::pending(&*store, &table, now).await? > 0;
+                self.watch.from = recheck::next_due(&*store, &schema.name, now.saturating_add(1)).await?;
                 return Ok(());
             }
             let events: Vec<ChangeEvent> = due.iter().map(|d| d.event.clone()).collect();
-            self.maintainer.apply(&events, Mode::Again).await?;
+            let outcome = self.maintainer.apply(&events, Mode::Again).await?;
+            outcome.keep_quarantined(&self.catalog, &schema).await?;
             recheck::forget(&*store, &due).await?;
         }
         Ok(())
+    }
+}
+
+/// Ends after so many milliseconds, or never.
+async fn pause(milliseconds: Option<Timestamp>) {
+    match milliseconds.and_then(|ms| u64::try_from(ms).ok()) {
+        Some(ms) => tokio::time::sleep(std::time::Duration::from_millis(ms)).await,
+        None => std::future::pending().await,
     }
 }
 

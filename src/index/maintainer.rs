@@ -2,10 +2,10 @@
 
 use super::candidates::{Own, View};
 use super::change::{self, TermChange};
-use super::derive::{self, Derivation};
+use super::derive;
 use super::quarantine::{self, Quarantined};
 use super::settle::{self, Shown, Unsettled};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::model::{Cell, ChangeEvent, Position, Row, RowMutation, Timestamp};
 use crate::schema::state::TermValue;
 use crate::schema::{Catalog, Code, TableSchema, encoding};
@@ -14,6 +14,9 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::AddAssign;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Entries that are collected before they are written: rows with large arrays have many.
+const WRITES: usize = 20_000;
 
 /// What kind of events a batch holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,10 +151,12 @@ impl Maintainer {
     /// more state reads and a base read. Events of one row are applied one after another.
     ///
     /// # Errors
-    /// Those of the store, and [`Corrupt`](ErrorKind::Corrupt) for a damaged state row.
+    /// Those of the store, and [`Corrupt`](crate::error::ErrorKind::Corrupt) for a damaged state row.
     pub async fn apply(&self, events: &[ChangeEvent], mode: Mode) -> Result<Outcome> {
         let mut outcome = Outcome::default();
         let mut unfit = BTreeSet::new();
+        // Parts of each event that are not applied yet.
+        let mut open = vec![0usize; events.len()];
         let mut waves: Vec<Vec<Work>> = Vec::new();
         let mut rows: HashMap<&Bytes, usize> = HashMap::new();
         for (i, event) in events.iter().enumerate() {
@@ -160,6 +165,7 @@ impl Maintainer {
             if groups.is_empty() {
                 outcome.counts.irrelevant += 1;
             }
+            open[i] = groups.len();
             for (timestamp, group) in groups {
                 for cell in group.unfit {
                     unfit.insert(i);
@@ -176,10 +182,20 @@ impl Maintainer {
             }
         }
         for wave in waves {
+            let parts: Vec<usize> = wave.iter().map(|work| work.event).collect();
             self.wave(events, wave, mode, &mut outcome, &mut unfit).await?;
+            for event in parts {
+                open[event] -= 1;
+                if open[event] == 0 {
+                    let counted = if unfit.contains(&event) {
+                        &mut outcome.counts.quarantined
+                    } else {
+                        &mut outcome.counts.applied
+                    };
+                    *counted += 1;
+                }
+            }
         }
-        outcome.counts.quarantined = unfit.len() as u64;
-        outcome.counts.applied = outcome.counts.received - outcome.counts.irrelevant - outcome.counts.quarantined;
         Ok(outcome)
     }
 
@@ -212,11 +228,11 @@ impl Maintainer {
         let mut prunes = Vec::new();
         for (work, view) in wave.iter().zip(&views) {
             self.plan(events, work, view, mode, &mut writes, &mut prunes, outcome, unfit)?;
+            if writes.len() >= WRITES {
+                outcome.counts.entry_writes += self.write_entries(std::mem::take(&mut writes)).await?;
+            }
         }
-        outcome.counts.entry_writes += writes.len() as u64;
-        if !writes.is_empty() {
-            self.store.mutate(&self.schema.index_table(), writes, Durability::Relaxed).await?;
-        }
+        outcome.counts.entry_writes += self.write_entries(writes).await?;
         // Only now: a crash between pruning and removing would leave entries that nobody knows of any more.
         self.prunes.lock().unwrap_or_else(PoisonError::into_inner).extend(prunes);
         Ok(())
@@ -291,34 +307,24 @@ impl Maintainer {
         let touched: BTreeSet<Code> = work.changes.iter().map(|c| c.code).collect();
         let mut prunable: BTreeMap<Code, bool> = touched.iter().map(|code| (*code, true)).collect();
         for definition in self.schema.definitions().iter().filter(|d| d.terms.iter().any(|t| touched.contains(t))) {
-            let planned = derive::derive(definition, view, &work.own, work.settled).and_then(|derivation| {
-                let derivation: Derivation = match derivation {
-                    Some(derivation) => derivation,
-                    None => return Ok((false, Vec::new())),
-                };
-                let mutations = derive::writes(definition, &derivation, &work.row, self.rules.marker_guard)?;
-                Ok((derivation.raised, mutations))
-            });
-            let refused = |reason: Error| Quarantined::definition(&events[work.event], definition, &reason);
-            let raised = match planned {
-                Ok((raised, mutations)) => {
-                    let (fit, overlong): (Vec<_>, Vec<_>) =
-                        mutations.into_iter().partition(|m| self.store.row_key_fits(&m.row));
-                    if let Some(first) = overlong.first() {
-                        let reason = format!("an entry of {} bytes is longer than a row key can be", first.row.len());
-                        outcome.quarantined.push(refused(Error::invalid(reason)));
-                        unfit.insert(work.event);
-                    }
-                    writes.extend(fit);
-                    raised
-                }
-                Err(e) if e.kind() == ErrorKind::TooCostly => {
-                    outcome.quarantined.push(refused(e));
+            let place = |e: Error| e.within(format!("row {}", work.row.escape_ascii()));
+            let derivation = derive::derive(definition, view, &work.own, work.settled).map_err(place)?;
+            let raised = derivation.as_ref().is_some_and(|d| d.raised);
+            if let Some(derivation) = derivation {
+                let planned =
+                    derive::writes(definition, &derivation, &work.row, self.rules.marker_guard).map_err(place)?;
+                let overlong = planned.current.iter().map(|m| &m.row).find(|key| !self.store.row_key_fits(key));
+                let overlong = overlong.map(|key| {
+                    Error::invalid(format!("an entry of {} bytes is longer than a row key can be", key.len()))
+                });
+                for reason in derivation.refused.iter().chain(&overlong) {
+                    outcome.quarantined.push(Quarantined::definition(&events[work.event], definition, reason));
                     unfit.insert(work.event);
-                    false
                 }
-                Err(e) => return Err(e.within(format!("row {}", work.row.escape_ascii()))),
-            };
+                // An overlong entry was never written, so there is none to remove either.
+                let all = planned.current.into_iter().chain(planned.outdated);
+                writes.extend(all.filter(|m| self.store.row_key_fits(&m.row)));
+            }
             for term in &definition.terms {
                 if let Some(prunable) = prunable.get_mut(term) {
                     *prunable &= raised;
@@ -339,6 +345,15 @@ impl Maintainer {
         // A value that can't be decoded is on its way to quarantine, or there already; no value is in the index for it.
         let value = encoding::decode(attribute, &cell.value).map_or(TermValue::Tombstone, |v| TermValue::of(&v));
         Some((cell.timestamp, value))
+    }
+
+    /// Writes entries; how many.
+    async fn write_entries(&self, mutations: Vec<RowMutation>) -> Result<u64> {
+        let count = mutations.len() as u64;
+        if count > 0 {
+            self.store.mutate(&self.schema.index_table(), mutations, Durability::Relaxed).await?;
+        }
+        Ok(count)
     }
 
     async fn read_base(&self, open: &[(usize, Vec<Unsettled>)], rows: Vec<Bytes>) -> Result<Vec<Row>> {

@@ -12,22 +12,22 @@ use bytes::Bytes;
 /// the last look ended, and is left out when nothing can be there.
 #[derive(Debug)]
 pub(super) struct Watch {
-    /// Nothing that waits is due earlier.
-    pub(super) from: Timestamp,
-    /// Something may wait.
-    pub(super) armed: bool,
+    /// Nothing that waits is due earlier; none when nothing waits.
+    pub(super) from: Option<Timestamp>,
 }
 
 impl Default for Watch {
     /// A new process knows nothing of the list.
     fn default() -> Self {
-        Self { from: 0, armed: true }
+        Self { from: Some(0) }
     }
 }
 
 /// An event whose time has come.
 pub(super) struct Due {
     key: Bytes,
+    /// Timestamp of the list's own cells: the clock may have been set back since.
+    written: Timestamp,
     pub(super) event: ChangeEvent,
 }
 
@@ -47,8 +47,7 @@ pub(super) async fn remember(
         return Ok(());
     }
     let due_at = |event: &ChangeEvent| event.append_time.saturating_add(delay).max(0);
-    watch.from = late.iter().map(due_at).fold(watch.from, Timestamp::min);
-    watch.armed = true;
+    watch.from = late.iter().map(due_at).chain(watch.from).min();
     let mutations = late
         .iter()
         .map(|event| {
@@ -99,30 +98,37 @@ fn read(row: crate::model::Row) -> Result<Due> {
     let position = serde_json::from_slice(&position.value).map_err(|e| broken(&format!("a position ({e})")))?;
     let event = row.newest(META_FAMILY.as_bytes(), b"event").ok_or_else(|| broken("an event"))?;
     let event = wire::decode(event.value.clone(), position)?;
-    Ok(Due { key: row.key, event })
+    let written = row.newest_timestamp().unwrap_or_default();
+    Ok(Due { key: row.key, written, event })
 }
 
 /// Takes events off the list. Durable at the next durable write.
 pub(super) async fn forget(store: &dyn Store, done: &[Due]) -> Result<()> {
-    let now = crate::clock::now();
     let mutations = done
         .iter()
-        .map(|d| RowMutation::new(d.key.clone(), vec![Cell::delete(CellKind::DeleteFamily, META_FAMILY, "", now)]))
+        .map(|d| {
+            RowMutation::new(d.key.clone(), vec![Cell::delete(CellKind::DeleteFamily, META_FAMILY, "", d.written)])
+        })
         .collect();
     store.mutate(META_TABLE, mutations, Durability::Relaxed).await
 }
 
-/// How many events of a table wait that are due at `from` or later.
-pub(super) async fn pending(store: &dyn Read, table: &str, from: Timestamp) -> Result<u64> {
-    let start = format!("{}{from:020}", prefix(table));
-    let scan = Scan { start: Some(start.into()), ..Scan::prefix(prefix(table).as_bytes()) };
+/// When the first event that waits is due, of those due at `from` or later.
+pub(super) async fn next_due(store: &dyn Read, table: &str, from: Timestamp) -> Result<Option<Timestamp>> {
+    let prefix = prefix(table);
+    let start = format!("{prefix}{from:020}");
+    let scan = Scan { start: Some(start.into()), page_rows: 1, ..Scan::prefix(prefix.as_bytes()) };
     let mut scanner = store.scan(META_TABLE, scan).await?;
-    let mut count = 0;
     loop {
         let page = scanner.next_page().await?;
-        count += page.rows.len() as u64;
+        if let Some(row) = page.rows.first() {
+            let due = row.key.get(prefix.len()..prefix.len() + 20).and_then(|d| std::str::from_utf8(d).ok());
+            return due.and_then(|d| d.parse().ok()).map(Some).ok_or_else(|| {
+                Error::corrupt(format!("expected a due time in the key of recheck {}", row.key.escape_ascii()))
+            });
+        }
         if page.done {
-            return Ok(count);
+            return Ok(None);
         }
     }
 }
@@ -132,5 +138,13 @@ pub(super) async fn pending(store: &dyn Read, table: &str, from: Timestamp) -> R
 /// # Errors
 /// Those of the store.
 pub async fn pending_rechecks(store: &dyn Read, table: &str) -> Result<u64> {
-    pending(store, table, 0).await
+    let mut scanner = store.scan(META_TABLE, Scan::prefix(prefix(table).as_bytes())).await?;
+    let mut count = 0;
+    loop {
+        let page = scanner.next_page().await?;
+        count += page.rows.len() as u64;
+        if page.done {
+            return Ok(count);
+        }
+    }
 }

@@ -8,5 +8,5 @@ pub mod wire;
 
 pub use cell::{Cell, CellKind, MAX_TIMESTAMP, Timestamp, check_timestamp};
 pub use event::ChangeEvent;
-pub use mutation::{Row, RowMutation};
+pub use mutation::{Row, RowMutation, escaped};
 pub use position::Position;

@@ -39,3 +39,19 @@ impl Row {
         self.cells.iter().map(|c| c.timestamp).max()
     }
 }
+
+/// A row key as text: UTF-8 as it is, other bytes as `\xNN`.
+///
+/// ```
+/// assert_eq!(sideindex::model::escaped(b"caf\xc3\xa9 \xff"), "café \\xff");
+/// ```
+pub fn escaped(key: &[u8]) -> String {
+    let mut out = String::with_capacity(key.len());
+    for chunk in key.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            out.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    out
+}

@@ -31,7 +31,7 @@ mod probe;
 mod testing;
 
 pub use bind::{BoundQuery, Column, Order, Output, Predicate, Test, bind};
-pub use execute::{Actuals, Cursor, ResultRow, escaped};
+pub use execute::{Actuals, Cursor, ResultRow};
 pub use explain::{Considered, Explain, Means, grouped};
 pub use parse::{
     Literal, Mode, ParsedCondition, ParsedOrder, ParsedPredicate, ParsedQuery, ParsedSelect, parse, table_of,
@@ -39,10 +39,8 @@ pub use parse::{
 pub use plan::Plan;
 pub use prepare::{Prepared, prepare};
 
-use crate::error::Error;
 use serde::Serialize;
 use std::fmt;
-use std::str::FromStr;
 
 /// What is promised of the rows a query returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
@@ -63,18 +61,6 @@ impl fmt::Display for Consistency {
             Self::Verified => "verified",
             Self::Indexed => "indexed",
         })
-    }
-}
-
-impl FromStr for Consistency {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        match text {
-            "verified" => Ok(Self::Verified),
-            "indexed" => Ok(Self::Indexed),
-            other => Err(Error::invalid(format!("expected the consistency verified or indexed, found {other:?}"))),
-        }
     }
 }
 

@@ -116,3 +116,17 @@ pub struct Attribute {
     /// Column qualifier.
     pub qualifier: String,
 }
+
+impl Attribute {
+    /// An attribute as it is recorded when it is first seen: named after its qualifier, arrays as JSON, scalars as UTF-8.
+    pub fn inferred(name: &str, kind: AttributeType, family: &str, code: Code) -> Self {
+        Self {
+            name: name.to_owned(),
+            code,
+            kind,
+            encoding: if kind.array { BaseEncoding::Json } else { BaseEncoding::Utf8 },
+            family: family.to_owned(),
+            qualifier: name.to_owned(),
+        }
+    }
+}

@@ -7,12 +7,11 @@
 //! | `attribute/<table>` | attribute name | JSON [`Attribute`] |
 //! | `definition/<table>` | definition name | JSON [`Definition`] |
 //! | `position/<table>` | source partition | JSON position, its number as the timestamp |
+//! | `recheck/<table>/<due>/<position>` | `position`, `event` | an event that is applied once more |
 //!
 //! Table names hold no `/`, so no row is a prefix of another table's.
 
-use super::{
-    Attribute, AttributeType, BaseEncoding, Code, Definition, DefinitionSpec, Lifecycle, TableSchema, check_name,
-};
+use super::{Attribute, AttributeType, Code, Definition, DefinitionSpec, Lifecycle, TableSchema, check_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, Row, RowMutation, Timestamp};
 use crate::store::{Durability, ReadSpec, Scan, Store, TableDescriptor};
@@ -37,8 +36,10 @@ const RESERVED: &str = "sx_";
 #[derive(Clone)]
 pub struct Catalog {
     store: Arc<dyn Store>,
-    changes: Arc<tokio::sync::Mutex<()>>,
 }
+
+/// Schema changes of all catalogs in this process take turns: each reads what is there before it writes.
+static CHANGES: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 fn meta_row(kind: &str, table: &str) -> Bytes {
     format!("{kind}/{table}").into()
@@ -63,7 +64,7 @@ impl Catalog {
                 store.create_table(&TableDescriptor::new(table, &[family], 1)).await?;
             }
         }
-        Ok(Self { store, changes: Arc::default() })
+        Ok(Self { store })
     }
 
     /// The store the catalog is in.
@@ -76,7 +77,7 @@ impl Catalog {
     /// # Errors
     /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidInput`] for names that cannot be.
     pub async fn create_table(&self, name: &str, families: &[String], max_versions: u32) -> Result<TableSchema> {
-        let _guard = self.changes.lock().await;
+        let _guard = CHANGES.lock().await;
         check_name("a table", name)?;
         if name.starts_with(RESERVED) {
             return Err(Error::invalid(format!(
@@ -100,9 +101,17 @@ impl Catalog {
         let state = TableDescriptor::new(schema.state_table(), &["s"], 1);
         let there = self.store.list_tables().await?;
         for table in [base, index, state] {
-            // A crash may have left some of them.
             if !there.contains(&table.name) {
                 self.store.create_table(&table).await?;
+                continue;
+            }
+            // A crash may have left some of them.
+            let found = self.store.describe_table(&table.name).await?;
+            if found != table {
+                return Err(Error::new(
+                    ErrorKind::AlreadyExists,
+                    format!("the store has a table {:?} already, and it is another one: {found:?}", table.name),
+                ));
             }
         }
         self.put_meta(&row, vec![("families".to_owned(), encode_json(&families)?)]).await?;
@@ -144,20 +153,7 @@ impl Catalog {
         };
         let families = json(table, families)?;
         let attributes = attributes.cells.iter().map(|c| json(attributes, c)).collect::<Result<_>>()?;
-        let definitions: Vec<Definition> =
-            definitions.cells.iter().map(|c| json(definitions, c)).collect::<Result<_>>()?;
-        if let Some(newer) = definitions.iter().find(|d| d.format > Definition::FORMAT) {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                format!(
-                    "definition {} of table {name} has format {}; this sideindex {} knows formats up to {}: use a newer one",
-                    newer.name,
-                    newer.format,
-                    env!("CARGO_PKG_VERSION"),
-                    Definition::FORMAT
-                ),
-            ));
-        }
+        let definitions = definitions.cells.iter().map(|c| definition(definitions, c)).collect::<Result<_>>()?;
         Ok(TableSchema::new(name.to_owned(), families, attributes, definitions))
     }
 
@@ -167,25 +163,13 @@ impl Catalog {
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] when an attribute is there with another type.
     pub async fn declare(&self, table: &str, attributes: &[(String, AttributeType)]) -> Result<TableSchema> {
-        let _guard = self.changes.lock().await;
+        let _guard = CHANGES.lock().await;
         let schema = self.table(table).await?;
-        let mut fresh: Vec<(&String, AttributeType)> = Vec::new();
+        let fresh: Vec<(String, AttributeType)> =
+            check_attributes(attributes)?.into_iter().filter(|(name, _)| schema.attribute(name).is_none()).collect();
         for (name, kind) in attributes {
-            check_name("an attribute", name)?;
-            if name == super::table::ROW_KEY {
-                return Err(Error::invalid(format!("{name:?} cannot name an attribute: it names the row key")));
-            }
-            let known = schema.attribute(name).map(|a| a.kind);
-            let known = known.or_else(|| fresh.iter().find(|(n, _)| *n == name).map(|(_, k)| *k));
-            match known {
-                Some(known) if known == *kind => {}
-                Some(known) => {
-                    return Err(Error::new(
-                        ErrorKind::AlreadyExists,
-                        format!("attribute {name} of table {table} is {known}, and cannot become {kind}"),
-                    ));
-                }
-                None => fresh.push((name, *kind)),
+            if let Some(known) = schema.attribute(name).filter(|a| a.kind != *kind) {
+                return Err(conflicting(name, known.kind, *kind));
             }
         }
         if fresh.is_empty() {
@@ -197,15 +181,8 @@ impl Catalog {
             .iter()
             .zip(codes)
             .map(|((name, kind), code)| {
-                let attribute = Attribute {
-                    name: (*name).clone(),
-                    code,
-                    kind: *kind,
-                    encoding: if kind.array { BaseEncoding::Json } else { BaseEncoding::Utf8 },
-                    family: schema.families[0].clone(),
-                    qualifier: (*name).clone(),
-                };
-                Ok(((*name).clone(), encode_json(&attribute)?))
+                let attribute = Attribute::inferred(name, *kind, &schema.families[0], code);
+                Ok((name.clone(), encode_json(&attribute)?))
             })
             .collect::<Result<_>>()?;
         self.put_meta(&meta_row("attribute", table), cells).await?;
@@ -218,7 +195,7 @@ impl Catalog {
     /// # Errors
     /// [`ErrorKind::NotFound`] for unknown attributes; [`ErrorKind::AlreadyExists`] when the definition differs.
     pub async fn define(&self, table: &str, spec: &DefinitionSpec, floor: Timestamp) -> Result<TableSchema> {
-        let _guard = self.changes.lock().await;
+        let _guard = CHANGES.lock().await;
         check_name("a definition", &spec.name)?;
         let schema = self.table(table).await?;
         let terms: Vec<Code> =
@@ -278,7 +255,7 @@ impl Catalog {
         definition: &str,
         change: impl FnOnce(&mut Definition),
     ) -> Result<Definition> {
-        let _guard = self.changes.lock().await;
+        let _guard = CHANGES.lock().await;
         let schema = self.table(table).await?;
         let mut updated = schema.definition(definition).cloned().ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("table {table} has no definition {definition:?}"))
@@ -343,6 +320,49 @@ impl Catalog {
         let cells = cells.into_iter().map(|(qualifier, value)| Cell::put(META_FAMILY, qualifier, at, value)).collect();
         self.store.mutate(META_TABLE, vec![RowMutation::new(key.clone(), cells)], Durability::Durable).await
     }
+}
+
+/// Reads a definition; its format first, for a newer one may have anything else in it.
+fn definition(row: &Row, cell: &Cell) -> Result<Definition> {
+    #[derive(serde::Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    let Format { format } = json(row, cell)?;
+    if format <= Definition::FORMAT {
+        return json(row, cell);
+    }
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        format!(
+            "definition {} has format {format}; this sideindex {} knows formats up to {}: use a newer one",
+            cell.qualifier.escape_ascii(),
+            env!("CARGO_PKG_VERSION"),
+            Definition::FORMAT
+        ),
+    ))
+}
+
+/// Checks the names of attributes that are to be declared, and that none has two types; each name once.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`], [`ErrorKind::AlreadyExists`].
+pub fn check_attributes(attributes: &[(String, AttributeType)]) -> Result<BTreeMap<String, AttributeType>> {
+    let mut checked = BTreeMap::new();
+    for (name, kind) in attributes {
+        check_name("an attribute", name)?;
+        if name == super::table::ROW_KEY {
+            return Err(Error::invalid(format!("{name:?} cannot name an attribute: it names the row key")));
+        }
+        if let Some(other) = checked.insert(name.clone(), *kind).filter(|other| other != kind) {
+            return Err(conflicting(name, other, *kind));
+        }
+    }
+    Ok(checked)
+}
+
+fn conflicting(name: &str, known: AttributeType, kind: AttributeType) -> Error {
+    Error::new(ErrorKind::AlreadyExists, format!("attribute {name} is {known}, and cannot be {kind} as well"))
 }
 
 fn encode_json<T: Serialize + ?Sized>(value: &T) -> Result<Bytes> {

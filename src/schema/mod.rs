@@ -11,7 +11,7 @@ pub mod term;
 mod value;
 
 pub use attribute::{Attribute, AttributeType, BaseEncoding, ScalarType};
-pub use catalog::{Catalog, META_FAMILY, META_TABLE, QUARANTINE_FAMILY, QUARANTINE_TABLE};
+pub use catalog::{Catalog, META_FAMILY, META_TABLE, QUARANTINE_FAMILY, QUARANTINE_TABLE, check_attributes};
 pub use definition::{Definition, DefinitionSpec, Lifecycle, NO_FLOOR};
 pub use table::{ROW_KEY, TableSchema, check_name};
 pub use value::{AttributeValue, Float, Value};

@@ -18,14 +18,19 @@ pub struct TableSchema {
     attributes: BTreeMap<String, Attribute>,
     by_code: BTreeMap<Code, String>,
     definitions: Vec<Definition>,
+    /// The attributes that some definition contains, by code.
+    indexed: Vec<Attribute>,
 }
 
 impl TableSchema {
     /// Puts a schema together.
     pub fn new(name: String, families: Vec<String>, attributes: Vec<Attribute>, definitions: Vec<Definition>) -> Self {
         let by_code = attributes.iter().map(|a| (a.code, a.name.clone())).collect();
+        let is_indexed = |a: &&Attribute| definitions.iter().any(|d: &Definition| d.terms.contains(&a.code));
+        let mut indexed: Vec<Attribute> = attributes.iter().filter(is_indexed).cloned().collect();
+        indexed.sort_unstable_by_key(|a| a.code);
         let attributes = attributes.into_iter().map(|a| (a.name.clone(), a)).collect();
-        Self { name, families, attributes, by_code, definitions }
+        Self { name, families, attributes, by_code, definitions, indexed }
     }
 
     /// Name of the index table.
@@ -54,6 +59,9 @@ impl TableSchema {
     /// [`ErrorKind::NotFound`], with the nearest known name.
     pub fn require_attribute(&self, name: &str) -> Result<&Attribute> {
         self.attribute(name).ok_or_else(|| {
+            if name == ROW_KEY {
+                return Error::invalid(format!("{ROW_KEY:?} is the row key: rows are found by it without an index"));
+            }
             let hint = nearest(name, self.attributes.keys().map(String::as_str).chain([ROW_KEY]));
             Error::new(ErrorKind::NotFound, format!("table {} has no attribute {name:?}{hint}", self.name))
         })
@@ -92,9 +100,16 @@ impl TableSchema {
         definition.terms.iter().filter_map(|c| self.by_code.get(c)).map(String::as_str).collect()
     }
 
-    /// Codes of the attributes that some definition contains.
-    pub fn indexed_codes(&self) -> impl Iterator<Item = Code> + '_ {
-        self.by_code.keys().copied().filter(|code| self.definitions.iter().any(|d| d.terms.contains(code)))
+    /// The attributes that some definition contains, by code.
+    pub fn indexed(&self) -> &[Attribute] {
+        &self.indexed
+    }
+
+    /// The same table with attributes that are yet to be declared.
+    #[must_use]
+    pub fn with_attributes(&self, fresh: impl IntoIterator<Item = Attribute>) -> Self {
+        let attributes = self.attributes.values().cloned().chain(fresh).collect();
+        Self::new(self.name.clone(), self.families.clone(), attributes, self.definitions.clone())
     }
 
     /// A term's floor: the largest floor of the definitions containing it.

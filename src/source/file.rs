@@ -34,6 +34,8 @@ pub struct Line {
     pub number: u64,
     /// What it says.
     pub record: Record,
+    /// Its length in bytes.
+    pub bytes: usize,
 }
 
 /// Reads a file line by line. Memory is bounded by one line.
@@ -112,7 +114,7 @@ impl JsonLines {
                 continue;
             }
             return match parse(&self.buffer) {
-                Ok(record) => Ok(Some(Line { number, record })),
+                Ok(record) => Ok(Some(Line { number, record, bytes: n })),
                 Err(e) => Err(e.within(self.place(number))),
             };
         }

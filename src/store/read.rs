@@ -16,16 +16,6 @@ pub enum Columns {
     Exact(Vec<(Bytes, Bytes)>),
 }
 
-impl Columns {
-    /// Whether a column is to be read.
-    pub fn contains(&self, family: &[u8], qualifier: &[u8]) -> bool {
-        match self {
-            Self::All => true,
-            Self::Exact(columns) => columns.iter().any(|(f, q)| f == family && q == qualifier),
-        }
-    }
-}
-
 /// What to read of each row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadSpec {

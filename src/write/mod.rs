@@ -6,11 +6,11 @@
 //!   column in the same millisecond leave nothing.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Cell, CellKind, Position, RowMutation, Timestamp, check_timestamp};
-use crate::schema::{AttributeType, AttributeValue, Catalog, TableSchema, encoding};
+use crate::model::{Cell, CellKind, Position, RowMutation, Timestamp, check_timestamp, escaped};
+use crate::schema::{Attribute, AttributeType, AttributeValue, Catalog, TableSchema, encoding};
 use crate::store::{Columns, Durability, ReadSpec};
 use bytes::Bytes;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use tokio::sync::Mutex;
@@ -30,7 +30,7 @@ pub struct RowChange {
 
 impl RowChange {
     fn place(&self) -> String {
-        let row = self.row.escape_ascii();
+        let row = escaped(&self.row);
         match &self.origin {
             Some(Position::File { line }) => format!("line {line}, row {row}"),
             _ => format!("row {row}"),
@@ -72,11 +72,16 @@ impl Writer {
     /// [`ErrorKind::WrongType`] and [`ErrorKind::InvalidInput`] name the row and the attribute; nothing of the call is
     /// written then.
     pub async fn write(&self, changes: &[RowChange]) -> Result<()> {
-        let schema = self.learn(changes).await?;
+        let (schema, fresh) = self.learn(changes).await?;
         let encoded = changes
             .iter()
             .map(|change| cells(&schema, change).map_err(|e| e.within(change.place())))
             .collect::<Result<Vec<_>>>()?;
+        if !fresh.is_empty() {
+            // Only now: a call that is refused leaves no attribute behind.
+            let declared = self.catalog.declare(&schema.name, &fresh).await?;
+            *self.schema.lock().await = Arc::new(declared);
+        }
         let rows: Vec<&Bytes> = changes.iter().map(|c| &c.row).collect();
         self.commit(&schema, &rows, encoded).await
     }
@@ -117,7 +122,7 @@ impl Writer {
             let known = newest.entry((*row).clone()).or_insert(-1);
             let at = timestamp.unwrap_or_else(|| now.max(known.saturating_add(1)));
             // Nothing can be written above a cell at the end of time.
-            check_timestamp(at).map_err(|e| e.within(format!("row {}", row.escape_ascii())))?;
+            check_timestamp(at).map_err(|e| e.within(format!("row {}", escaped(row))))?;
             *known = at.max(*known);
             for cell in &mut cells {
                 cell.timestamp = at;
@@ -145,31 +150,34 @@ impl Writer {
         Ok(found.into_iter().filter_map(|row| row.newest_timestamp().map(|ts| (row.key, ts))).collect())
     }
 
-    /// Records the attributes that are new.
-    async fn learn(&self, changes: &[RowChange]) -> Result<Arc<TableSchema>> {
-        let mut schema = self.schema.lock().await;
-        let mut fresh: Vec<(String, AttributeType)> = Vec::new();
+    /// The schema with the attributes that are new, and those: not recorded yet, with codes that are none.
+    async fn learn(&self, changes: &[RowChange]) -> Result<(Arc<TableSchema>, Vec<(String, AttributeType)>)> {
+        let schema = Arc::clone(&*self.schema.lock().await);
+        let mut fresh: BTreeMap<String, AttributeType> = BTreeMap::new();
         for change in changes {
             for (name, value) in &change.attributes {
-                if schema.attribute(name).is_some() || fresh.iter().any(|(n, _)| n == name) {
+                if schema.attribute(name).is_some() || fresh.contains_key(name) {
                     continue;
                 }
                 let place = |e: Error| e.within(format!("attribute {name}")).within(change.place());
                 if let Some(kind) = encoding::infer(value).map_err(place)? {
-                    fresh.push((name.clone(), kind));
+                    fresh.insert(name.clone(), kind);
                 }
             }
         }
-        if !fresh.is_empty() {
-            *schema = Arc::new(self.catalog.declare(&schema.name, &fresh).await?);
+        if fresh.is_empty() {
+            return Ok((schema, Vec::new()));
         }
-        Ok(Arc::clone(&schema))
+        let family = &schema.families[0];
+        let attributes = fresh.iter().map(|(name, kind)| Attribute::inferred(name, *kind, family, 0));
+        Ok((Arc::new(schema.with_attributes(attributes)), fresh.into_iter().collect()))
     }
 }
 
 /// The cells of a change, without timestamps yet, and the timestamp it asks for.
 fn cells(schema: &TableSchema, change: &RowChange) -> Result<(Option<Timestamp>, Vec<Cell>)> {
     let mut cells: Vec<Cell> = Vec::with_capacity(change.attributes.len());
+    let mut names = HashSet::with_capacity(change.attributes.len());
     for (name, json) in &change.attributes {
         let cell = match schema.attribute(name) {
             Some(attribute) => {
@@ -188,7 +196,7 @@ fn cells(schema: &TableSchema, change: &RowChange) -> Result<(Option<Timestamp>,
                 Cell::delete(CellKind::DeleteColumn, schema.families[0].clone(), name.clone(), 0)
             }
         };
-        if cells.iter().any(|c| c.family == cell.family && c.qualifier == cell.qualifier) {
+        if !names.insert(name) {
             return Err(Error::invalid(format!("attribute {name} is given twice; give it once")));
         }
         cells.push(cell);
@@ -196,7 +204,7 @@ fn cells(schema: &TableSchema, change: &RowChange) -> Result<(Option<Timestamp>,
     Ok((change.timestamp, cells))
 }
 
-fn encode(name: &str, attribute: &crate::schema::Attribute, value: &AttributeValue) -> Result<Bytes> {
+fn encode(name: &str, attribute: &Attribute, value: &AttributeValue) -> Result<Bytes> {
     let bytes = encoding::encode(attribute, value);
     if bytes.is_empty() {
         return Err(Error::new(

@@ -76,8 +76,16 @@ fn int(attribute: &Attribute, literal: &Literal) -> Result<Value> {
 }
 
 fn float(attribute: &Attribute, literal: &Literal) -> Result<Value> {
-    let Literal::Number(number) = literal else {
-        return Err(mismatch(attribute, "a number", literal, &unquoted::<f64>(literal)));
+    let number = match literal {
+        Literal::Number(number) => number,
+        // As JSON has them: there is no number for these.
+        Literal::Text(name) if matches!(name.as_str(), "NaN" | "inf" | "-inf") => {
+            return name
+                .parse()
+                .map(|f| Value::Float(Float::new(f)))
+                .map_err(|_| mismatch(attribute, "a number", literal, ""));
+        }
+        _ => return Err(mismatch(attribute, "a number", literal, &unquoted::<f64>(literal))),
     };
     match number.parse::<f64>() {
         Ok(float) if float.is_finite() => Ok(Value::Float(Float::new(float))),

@@ -171,23 +171,7 @@ pub(super) fn places(terms: &[u8], out: &mut Vec<Range<usize>>) -> Result<()> {
     Ok(())
 }
 
-/// A row key as text: UTF-8 as it is, other bytes as `\xNN`.
-///
-/// ```
-/// assert_eq!(sideindex::query::escaped(b"caf\xc3\xa9 \xff"), "café \\xff");
-/// ```
-pub fn escaped(key: &[u8]) -> String {
-    let mut out = String::with_capacity(key.len());
-    for chunk in key.utf8_chunks() {
-        out.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            out.push_str(&format!("\\x{byte:02x}"));
-        }
-    }
-    out
-}
-
 /// A row key as a value.
 pub(super) fn key_value(key: &[u8]) -> AttributeValue {
-    AttributeValue::One(Value::Text(escaped(key)))
+    AttributeValue::One(Value::Text(crate::model::escaped(key)))
 }

@@ -9,5 +9,4 @@ mod sink;
 
 pub use actuals::Actuals;
 pub use cursor::Cursor;
-pub use found::escaped;
 pub use sink::ResultRow;

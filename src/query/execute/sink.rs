@@ -17,7 +17,7 @@ pub(super) const PAGE: usize = 1_000;
 /// One row of an answer: values in the order of [`Prepared::columns`](crate::query::Prepared::columns).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultRow {
-    /// The values; none where the row has none. `id` is text, see [`escaped`](super::escaped).
+    /// The values; none where the row has none. `id` is text, see [`escaped`](crate::model::escaped).
     pub values: Vec<Option<AttributeValue>>,
 }
 

@@ -62,6 +62,11 @@ fn open_database(path: &Path, options: Options) -> fjall::Result<Database> {
         .open()
 }
 
+/// Whether a store was created in the directory.
+pub(super) fn is_store(path: &Path) -> bool {
+    path.join(FORMAT_FILE).is_file()
+}
+
 /// A directory without `FORMAT` must hold nothing but what an interrupted creation leaves.
 fn refuse_foreign(path: &Path) -> Result<()> {
     if path.join(FORMAT_FILE).try_exists()? {

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ChangeEvent, Position, Timestamp, wire};
 use crate::schema::term;
 use bytes::Bytes;
-use fjall::Keyspace;
+use fjall::{Keyspace, Readable, Snapshot};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
@@ -96,6 +96,7 @@ impl Log {
 /// See [`EmbeddedStore::read_log`](super::EmbeddedStore::read_log).
 pub(super) fn read(
     log: &Log,
+    snapshot: &Snapshot,
     logs: &Keyspace,
     after: u64,
     max_records: usize,
@@ -103,7 +104,8 @@ pub(super) fn read(
 ) -> Result<Vec<ChangeEvent>> {
     let mut events = Vec::new();
     let Some(first) = after.checked_add(1) else { return Ok(events) };
-    let mut records = logs.range(log.key(first)..=log.key(u64::MAX));
+    // By a snapshot: a record is seen together with the cells it tells of, never before them.
+    let mut records = snapshot.range(logs, log.key(first)..=log.key(u64::MAX));
     let (mut expected, mut bytes) = (first, 0);
     while events.len() < max_records && (bytes < max_bytes || events.is_empty()) {
         let Some((key, value)) = pair(records.next())? else { break };

@@ -119,6 +119,11 @@ impl EmbeddedStore {
         Ok(Self(Arc::new(Shared { committer, tables, database, _lock: lock })))
     }
 
+    /// Whether there is a store in `path`.
+    pub fn is_at(path: &Path) -> bool {
+        directory::is_store(path)
+    }
+
     /// The number of the last record in a table's change log; 0 when there is none yet.
     ///
     /// # Errors
@@ -135,7 +140,8 @@ impl EmbeddedStore {
     /// As [`log_head`](Self::log_head); [`Corrupt`](crate::error::ErrorKind::Corrupt) for a missing or broken record.
     pub fn read_log(&self, table: &str, after: u64, max_records: usize, max_bytes: usize) -> Result<Vec<ChangeEvent>> {
         let table = self.0.tables.get(table)?;
-        log::read(table.log()?, self.0.tables.log_keyspace(), after, max_records, max_bytes)
+        let snapshot = self.0.database.snapshot();
+        log::read(table.log()?, &snapshot, self.0.tables.log_keyspace(), after, max_records, max_bytes)
             .map_err(|e| e.within(format!("change log of table {}", table.descriptor.name)))
     }
 
