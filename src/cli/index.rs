@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::index;
 use crate::schema::{Definition, DefinitionSpec, QUARANTINE_TABLE, TableSchema};
 use crate::source;
-use crate::store::{Read, Scan};
+use crate::store::{Scan, count_rows};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -98,7 +98,8 @@ async fn status(global: &Global, session: &Session, table: &str) -> Result<()> {
     let applied = source::applied(&session.store, table).await?;
     let head = session.store.log_head(table)?;
     let rechecks = index::pending_rechecks(&session.store, table).await?;
-    let quarantined = quarantined(session, table).await?;
+    let in_quarantine = Scan::prefix(format!("{table}/").as_bytes());
+    let quarantined = count_rows(&session.store, QUARANTINE_TABLE, in_quarantine).await?;
     if global.format == Format::Json {
         return output::json(&json!({
             "table": table,
@@ -134,18 +135,6 @@ async fn status(global: &Global, session: &Session, table: &str) -> Result<()> {
     output::line(&list.to_string())?;
     schema.definitions().iter().for_each(warn_of_future);
     Ok(())
-}
-
-async fn quarantined(session: &Session, table: &str) -> Result<u64> {
-    let mut scanner = session.store.scan(QUARANTINE_TABLE, Scan::prefix(format!("{table}/").as_bytes())).await?;
-    let mut rows = 0;
-    loop {
-        let page = scanner.next_page().await?;
-        rows += page.rows.len() as u64;
-        if page.done {
-            return Ok(rows);
-        }
-    }
 }
 
 /// A definition as an object for programs.

@@ -5,7 +5,7 @@
 use crate::error::{Error, Result};
 use crate::model::{Cell, CellKind, ChangeEvent, Position, RowMutation, Timestamp, wire};
 use crate::schema::{META_FAMILY, META_TABLE};
-use crate::store::{Durability, Read, Scan, Store};
+use crate::store::{Durability, Read, Scan, Store, count_rows};
 use bytes::Bytes;
 
 /// When the list must be looked at. Looking is a scan over what is done as well as over what waits, so it starts where
@@ -138,13 +138,5 @@ pub(super) async fn next_due(store: &dyn Read, table: &str, from: Timestamp) -> 
 /// # Errors
 /// Those of the store.
 pub async fn pending_rechecks(store: &dyn Read, table: &str) -> Result<u64> {
-    let mut scanner = store.scan(META_TABLE, Scan::prefix(prefix(table).as_bytes())).await?;
-    let mut count = 0;
-    loop {
-        let page = scanner.next_page().await?;
-        count += page.rows.len() as u64;
-        if page.done {
-            return Ok(count);
-        }
-    }
+    count_rows(store, META_TABLE, Scan::prefix(prefix(table).as_bytes())).await
 }

@@ -8,7 +8,7 @@ mod read;
 mod table;
 
 pub use filter::{ColumnFilter, Comparison};
-pub use read::{Columns, Page, ReadSpec, Scan, Scanner};
+pub use read::{Columns, Page, ReadSpec, Scan, Scanner, count_rows};
 pub use table::{FamilyDescriptor, TableDescriptor};
 
 use crate::error::Result;

@@ -1,6 +1,6 @@
 //! What to read.
 
-use super::ColumnFilter;
+use super::{ColumnFilter, Read};
 use crate::error::Result;
 use crate::model::Row;
 use async_trait::async_trait;
@@ -87,4 +87,20 @@ pub struct Page {
 pub trait Scanner: Send {
     /// The next page.
     async fn next_page(&mut self) -> Result<Page>;
+}
+
+/// Counts the rows of a scan.
+///
+/// # Errors
+/// Those of the reader.
+pub async fn count_rows(reader: &dyn Read, table: &str, scan: Scan) -> Result<u64> {
+    let mut scanner = reader.scan(table, scan).await?;
+    let mut rows = 0;
+    loop {
+        let page = scanner.next_page().await?;
+        rows += page.rows.len() as u64;
+        if page.done {
+            return Ok(rows);
+        }
+    }
 }
