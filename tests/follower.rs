@@ -295,7 +295,10 @@ async fn a_follower_keeps_definitions_that_are_added_while_it_runs_and_rechecks_
     let code = schema.definition("late").unwrap().code;
     let prefix = sideindex::schema::entry::prefix(0, code, &[]);
     let mut scanner = world.store.scan(&schema.index_table(), Scan::prefix(&prefix)).await.unwrap();
-    assert_eq!(scanner.next_page().await.unwrap().rows.len(), 2, "entries of the definition that was added");
+    let rows = scanner.next_page().await.unwrap().rows;
+    // An event that was settled leaves disputed entries beside the true ones.
+    let undisputed = rows.iter().filter(|r| !sideindex::schema::entry::decode_value(&r.cells[0].value).unwrap());
+    assert_eq!(undisputed.count(), 2, "entries of the definition that was added");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
