@@ -131,7 +131,7 @@ impl Oracle {
 
     /// Compares base and index both ways: entries that are missing, and visible ones that are not true and whether they are
     /// disputed. Shares nothing with the maintainer but the key format.
-    pub fn compare(&self) -> (Vec<String>, Vec<(String, bool)>) {
+    pub fn compare(&self) -> (Vec<String>, Vec<Extra>) {
         let mut expected: BTreeMap<Vec<u8>, String> = BTreeMap::new();
         for definition in self.schema.definitions() {
             let names = self.schema.term_names(definition);
@@ -146,16 +146,26 @@ impl Oracle {
         each_row(&*self.store, &self.schema.index_table(), |key, cells| {
             if expected.remove(&key[..]).is_none() {
                 let disputed = entry::decode_value(&cells[0].1).unwrap();
-                extra.push((describe(&self.schema, &key), disputed));
+                extra.push(Extra { id: row_of(&self.schema, &key), disputed });
             }
         });
         (expected.into_values().collect(), extra)
     }
 }
 
-fn describe(schema: &TableSchema, key: &[u8]) -> String {
-    let definition: Option<&Definition> = schema.definitions().iter().find(|d| key[1..3] == d.code.to_be_bytes());
-    format!("{} {}", definition.map_or("?", |d| &d.name), key.escape_ascii())
+/// A visible entry that is not true.
+#[derive(Debug)]
+pub struct Extra {
+    /// The row it speaks of.
+    pub id: String,
+    pub disputed: bool,
+}
+
+fn row_of(schema: &TableSchema, key: &[u8]) -> String {
+    let definition: &Definition =
+        schema.definitions().iter().find(|d| key[1..3] == d.code.to_be_bytes()).expect("an entry of a definition");
+    let parts = entry::decode(key, definition.terms.len()).unwrap();
+    String::from_utf8(key[parts.row].to_vec()).unwrap()
 }
 
 /// Every combination of elements; the first term must be there, later ones may be null.
