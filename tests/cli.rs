@@ -99,7 +99,7 @@ fn left_behind_indexes_say_so_and_catch_up() {
     things.run(&["put", "things", "t4", "colour=red", "--no-apply"]);
     assert!(things.ids("colour = 'red'") == ["t1"], "t4 is not applied yet");
     let answer = things.run(&["query", "SELECT id FROM things WHERE colour = 'red'"]);
-    assert!(answer.contains("as of change 3 of 4"), "{answer}");
+    assert!(answer.contains("indexes at change 3 of 4"), "{answer}");
     let out: Value = serde_json::from_str(&things.run(&["apply", "things", "--format", "json"])).unwrap();
     assert_eq!((&out["received"], &out["applied"]), (&json!(1), &json!(1)), "{out}");
     assert_eq!(things.ids("colour = 'red'"), ["t1", "t4"]);
@@ -109,7 +109,8 @@ fn left_behind_indexes_say_so_and_catch_up() {
 #[test]
 fn an_index_created_twice_is_there_once_and_another_of_its_name_is_refused() {
     let things = Things::new();
-    things.run(&["index", "create", "things", "by_colour", "--on", "colour"]);
+    let again = things.run(&["index", "create", "things", "by_colour", "--on", "colour"]);
+    assert!(again.contains("is there already, unchanged"), "{again}");
     let (code, message) = things.fails(&["index", "create", "things", "by_colour", "--on", "size"]);
     assert_eq!(code, 4);
     assert!(message.contains("by_colour exists already, on (colour)"), "{message}");
@@ -336,6 +337,15 @@ fn a_long_answer_has_one_header() {
     assert_eq!(answer.lines().filter(|l| l.trim() == "id").count(), 1);
     assert_eq!(answer.lines().filter(|l| l.trim().starts_with('n')).count(), 2_500);
     assert!(answer.contains("2,501 rows"), "{answer}");
+}
+
+#[test]
+fn a_table_prints_no_control_characters() {
+    let things = Things::new();
+    things.run(&["put", "things", "c1", "colour:=\"a\\u001b[31mb\\nc\""]);
+    let answer = things.run(&["query", "SELECT id, colour FROM things WHERE id = 'c1'"]);
+    assert!(answer.contains("a\\u{1b}[31mb\\nc"), "{answer}");
+    assert!(!things.run(&["get", "things", "c1"]).contains('\u{1b}'));
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub async fn run(global: &Global, args: &GetArgs) -> Result<()> {
             }
         };
         let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        table.add_row([name.clone(), kind, shown, cell.timestamp.to_string()]);
+        table.add_row([name.clone(), kind, output::plain(&shown), cell.timestamp.to_string()]);
         attrs.insert(name, value);
     }
     match global.format {

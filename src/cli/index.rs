@@ -6,7 +6,7 @@ use super::session::Session;
 use crate::build;
 use crate::error::Result;
 use crate::index;
-use crate::schema::{Definition, DefinitionSpec, QUARANTINE_TABLE, TableSchema};
+use crate::schema::{Definition, DefinitionSpec, Lifecycle, QUARANTINE_TABLE, TableSchema};
 use crate::source;
 use crate::store::{Scan, count_rows};
 use serde_json::{Value, json};
@@ -54,6 +54,8 @@ pub async fn run(global: &Global, command: &IndexCommand) -> Result<()> {
 /// Brings the table up to date, then builds.
 async fn create(global: &Global, session: &Session, table: &str, spec: &DefinitionSpec) -> Result<()> {
     session.apply(table, |_| {}).await?;
+    let there =
+        session.catalog.table(table).await?.definition(&spec.name).is_some_and(|d| d.state == Lifecycle::Active);
     let started = Instant::now();
     let bar = output::bar(global, &spec.name, 0, false);
     let built = build::create(&session.catalog, &session.store, table, spec, |p| {
@@ -64,6 +66,10 @@ async fn create(global: &Global, session: &Session, table: &str, spec: &Definiti
     .await;
     bar.finish_and_clear();
     let (definition, done) = built?;
+    if there {
+        let object = json!({ "index": definition.name, "state": definition.state, "unchanged": true });
+        return output::done(global, &format!("index {} is there already, unchanged", definition.name), &object);
+    }
     let sentence = format!(
         "index {} {}: {} from {} in {}",
         definition.name,

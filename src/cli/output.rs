@@ -38,6 +38,11 @@ pub fn done(global: &Global, sentence: &str, object: &impl Serialize) -> Result<
     }
 }
 
+/// A text without control characters, which could break a row in two or steer a terminal.
+pub fn plain(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
 /// `1 row`, `2 rows`.
 pub fn plural(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })

@@ -115,7 +115,9 @@ impl Printer {
         let header: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         let mut table = output::table(&header);
         for row in self.rows.drain(..) {
-            table.add_row(row.values.iter().map(|v| v.as_ref().map_or_else(String::new, ToString::to_string)));
+            table.add_row(
+                row.values.iter().map(|v| v.as_ref().map_or_else(String::new, |v| output::plain(&v.to_string()))),
+            );
         }
         let text = table.to_string();
         let rows = if self.started { text.split_inclusive('\n').skip(2).collect() } else { text };
@@ -132,7 +134,7 @@ fn as_of(applied: u64, head: u64, degraded: &[String]) -> String {
     let mut text = if applied >= head {
         UP_TO_DATE.to_owned()
     } else {
-        format!("as of change {} of {}", count(applied), count(head))
+        format!("indexes at change {} of {}, rows changed since may be missing", count(applied), count(head))
     };
     if !degraded.is_empty() {
         text.push_str(&format!("; degraded, with rows in quarantine: {}", degraded.join(", ")));
