@@ -14,7 +14,7 @@ use sideindex::index::candidates::{Own, View};
 use sideindex::index::{change, derive, settle};
 use sideindex::model::{Cell, Row, RowMutation};
 use sideindex::schema::state::Candidate;
-use sideindex::schema::{Attribute, BaseEncoding, Definition, Lifecycle, NO_FLOOR, TableSchema};
+use sideindex::schema::{Attribute, Definition, Lifecycle, NO_FLOOR, TableSchema};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
 use sideindex::store::{Durability, Read, ReadSpec, Scan, Store, TableDescriptor};
 use std::hint::black_box;
@@ -38,34 +38,15 @@ fn measure(name: &str, ops: usize, first: Option<f64>, mut work: impl FnMut(usiz
 }
 
 fn schema() -> TableSchema {
-    let attribute = |name: &str, code, kind: &str, encoding| Attribute {
-        name: name.into(),
-        code,
-        kind: kind.parse().unwrap(),
-        encoding,
-        family: "a".into(),
-        qualifier: name.into(),
-    };
+    let attribute = |name: &str, code, kind: &str| Attribute::inferred(name, kind.parse().unwrap(), "a", code);
     let definition = |name: &str, code, terms: &[u16]| Definition {
-        format: Definition::FORMAT,
-        name: name.into(),
-        code,
-        terms: terms.to_vec(),
-        ordered: false,
-        salts: 1,
-        floor: NO_FLOOR,
-        generation: 1,
-        epoch: 1,
         state: Lifecycle::Active,
-        degraded: false,
+        ..Definition::new(name, code, terms.to_vec())
     };
     TableSchema::new(
         "t".into(),
         vec!["a".into()],
-        vec![
-            attribute("section", 1, "text", BaseEncoding::Utf8),
-            attribute("depends", 2, "text[]", BaseEncoding::Json),
-        ],
+        vec![attribute("section", 1, "text"), attribute("depends", 2, "text[]")],
         vec![definition("by_section", 3, &[1]), definition("by_depends", 4, &[2])],
     )
 }

@@ -11,7 +11,7 @@
 //!
 //! Table names hold no `/`, so no row is a prefix of another table's.
 
-use super::{Attribute, AttributeType, Code, Definition, DefinitionSpec, Lifecycle, TableSchema, check_name};
+use super::{Attribute, AttributeType, Code, Definition, DefinitionSpec, TableSchema, check_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, Row, RowMutation, Timestamp};
 use crate::store::{Durability, ReadSpec, Scan, Store, TableDescriptor};
@@ -228,19 +228,8 @@ impl Catalog {
             ));
         }
         let code = self.codes(table, &[format!("d:{}#1", spec.name)]).await?[0];
-        let definition = Definition {
-            format: Definition::FORMAT,
-            name: spec.name.clone(),
-            code,
-            terms,
-            ordered: spec.ordered,
-            salts,
-            floor,
-            generation: 1,
-            epoch: 1,
-            state: Lifecycle::Building,
-            degraded: false,
-        };
+        let definition =
+            Definition { ordered: spec.ordered, salts, floor, ..Definition::new(spec.name.clone(), code, terms) };
         self.put_definition(table, &definition).await?;
         self.table(table).await
     }

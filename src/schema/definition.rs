@@ -61,4 +61,21 @@ pub struct Definition {
 impl Definition {
     /// The format this binary writes.
     pub const FORMAT: u32 = 1;
+
+    /// A definition at the start of its life: building, unsalted, not ordered, built over nothing.
+    pub fn new(name: impl Into<String>, code: Code, terms: Vec<Code>) -> Self {
+        Self {
+            format: Self::FORMAT,
+            name: name.into(),
+            code,
+            terms,
+            ordered: false,
+            salts: 1,
+            floor: NO_FLOOR,
+            generation: 1,
+            epoch: 1,
+            state: Lifecycle::Building,
+            degraded: false,
+        }
+    }
 }

@@ -8,7 +8,7 @@ use sideindex::index::candidates::View;
 use sideindex::index::{Maintainer, Mode as ApplyMode, Rules};
 use sideindex::model::{Cell, CellKind, ChangeEvent, Position, RowMutation};
 use sideindex::query;
-use sideindex::schema::{Attribute, BaseEncoding, Definition, Lifecycle, NO_FLOOR, TableSchema, entry, term};
+use sideindex::schema::{Attribute, Definition, Lifecycle, NO_FLOOR, TableSchema, entry, term};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
 use sideindex::store::{Read, ReadSpec, Store, TableDescriptor};
 use std::cell::RefCell;
@@ -96,33 +96,15 @@ impl World {
         }
         let first = *code;
         *code += CODES_PER_HISTORY;
-        let attribute = |name: &str, code, kind: &str, encoding| Attribute {
-            name: name.into(),
-            code,
-            kind: kind.parse().unwrap(),
-            encoding,
-            family: "f".into(),
-            qualifier: name.into(),
-        };
-        let attributes = vec![
-            attribute("a", first, "text", BaseEncoding::Utf8),
-            attribute("b", first + 1, "text[]", BaseEncoding::Json),
-        ];
+        let attribute = |name: &str, code, kind: &str| Attribute::inferred(name, kind.parse().unwrap(), "f", code);
+        let attributes = vec![attribute("a", first, "text"), attribute("b", first + 1, "text[]")];
         let definitions = DEFINITIONS
             .iter()
             .enumerate()
-            .map(|(i, columns)| Definition {
-                format: Definition::FORMAT,
-                name: format!("d{i}"),
-                code: first + 2 + i as u16,
-                terms: columns.iter().map(|c| first + (*c == Column::B) as u16).collect(),
-                ordered: false,
-                salts: 1,
-                floor: NO_FLOOR,
-                generation: 1,
-                epoch: 1,
-                state: Lifecycle::Active,
-                degraded: false,
+            .map(|(i, columns)| {
+                let terms = columns.iter().map(|c| first + (*c == Column::B) as u16).collect();
+                let definition = Definition::new(format!("d{i}"), first + 2 + i as u16, terms);
+                Definition { state: Lifecycle::Active, ..definition }
             })
             .collect();
         TableSchema::new(format!("t{}", self.tables.borrow()), vec!["f".into()], attributes, definitions)
