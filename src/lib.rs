@@ -34,7 +34,7 @@
 //! writer.write(&[RowChange { row: "thing-1".into(), timestamp: None, attributes, origin: None }]).await?;
 //!
 //! // Built from what is there,
-//! let spec = DefinitionSpec { name: "by_tags".into(), on: vec!["tags".into()], ordered: false, salts: None };
+//! let spec = DefinitionSpec { name: "by_tags".into(), on: vec!["tags".into()], ..DefinitionSpec::default() };
 //! sideindex::build::create(&catalog, &store, "things", &spec, |_| {}).await?;
 //! // and kept in step with what comes.
 //! let attributes = vec![("tags".to_owned(), vec!["small"].into())];

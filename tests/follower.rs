@@ -112,7 +112,7 @@ impl World {
         catalog.declare(TABLE, &types).await.unwrap();
         for (name, on) in [("by_colour", vec!["colour"]), ("by_size", vec!["size"]), ("both", vec!["colour", "size"])] {
             let on = on.into_iter().map(str::to_owned).collect();
-            let spec = DefinitionSpec { name: name.to_owned(), on, ordered: false, salts: None };
+            let spec = DefinitionSpec { name: name.to_owned(), on, ..DefinitionSpec::default() };
             build::create(&catalog, &store, TABLE, &spec, |_| {}).await.unwrap();
         }
         let writer = write::Writer::open(&catalog, TABLE).await.unwrap();
@@ -228,7 +228,7 @@ async fn a_row_with_too_many_combinations_is_found_again_when_it_has_fewer() {
     let arrays = ["left", "right"].map(|name| (name.to_owned(), "int[]".parse().unwrap()));
     world.catalog.declare(TABLE, &arrays).await.unwrap();
     let on = vec!["left".to_owned(), "right".to_owned()];
-    let spec = DefinitionSpec { name: "pairs".to_owned(), on, ordered: false, salts: None };
+    let spec = DefinitionSpec { name: "pairs".to_owned(), on, ..DefinitionSpec::default() };
     build::create(&world.catalog, &world.store, TABLE, &spec, |_| {}).await.unwrap();
     let put = async |from: i64, n: i64| {
         let array = serde_json::Value::from((from..from + n).collect::<Vec<i64>>());
@@ -275,7 +275,7 @@ async fn a_follower_keeps_definitions_that_are_added_while_it_runs_and_rechecks_
     });
     world.put("r1", &[("colour", "red".into()), ("size", 1.into())]).await;
     let on = vec!["size".to_owned(), "colour".to_owned()];
-    let spec = DefinitionSpec { name: "late".to_owned(), on, ordered: false, salts: None };
+    let spec = DefinitionSpec { name: "late".to_owned(), on, ..DefinitionSpec::default() };
     build::create(&world.catalog, &world.store, TABLE, &spec, |_| {}).await.unwrap();
     world.put("r2", &[("colour", "red".into()), ("size", 1.into())]).await;
     world.write("r3", vec![Cell::delete(CellKind::DeleteVersion, "a", "colour", 5)]).await;

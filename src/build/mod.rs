@@ -96,7 +96,7 @@ async fn fill(
     definition: &Definition,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<()> {
-    let attributes: Vec<_> = schema.attributes().filter(|a| definition.terms.contains(&a.code)).cloned().collect();
+    let attributes: Vec<_> = schema.attributes().filter(|a| definition.mentions(a.code)).cloned().collect();
     let columns =
         attributes.iter().map(|a| (Bytes::from(a.family.clone()), Bytes::from(a.qualifier.clone()))).collect();
     let only = TableSchema::new(schema.name.clone(), schema.families.clone(), attributes, vec![definition.clone()]);

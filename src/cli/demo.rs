@@ -93,7 +93,7 @@ pub async fn create(session: &Session) -> Result<()> {
 /// Defines the demo's indexes.
 pub async fn define(session: &Session) -> Result<()> {
     for (name, on, _, ordered) in INDEXES {
-        let spec = DefinitionSpec { name: name.into(), on: vec![on.into()], ordered, salts: None };
+        let spec = DefinitionSpec { name: name.into(), on: vec![on.into()], ordered, ..DefinitionSpec::default() };
         build::create(&session.catalog, &session.store, TABLE, &spec, |_| {}).await?;
     }
     Ok(())

@@ -16,7 +16,13 @@ pub async fn run(global: &Global, command: &IndexCommand) -> Result<()> {
     let session = Session::open(global).await?;
     match command {
         IndexCommand::Create { table, name, on, ordered, salts } => {
-            let spec = DefinitionSpec { name: name.clone(), on: on.clone(), ordered: *ordered, salts: *salts };
+            let spec = DefinitionSpec {
+                name: name.clone(),
+                on: on.clone(),
+                ordered: *ordered,
+                salts: *salts,
+                ..DefinitionSpec::default()
+            };
             create(global, &session, table, &spec).await
         }
         IndexCommand::List { table } => {

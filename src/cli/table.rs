@@ -37,12 +37,8 @@ pub async fn run(global: &Global, command: &TableCommand) -> Result<()> {
             output::line(&format!("table {}, column families {}", schema.name, schema.families.join(", ")))?;
             let mut attributes = output::table(&["attribute", "type", "column", "encoding", "indexes"]);
             for a in schema.attributes() {
-                let uses: Vec<&str> = schema
-                    .definitions()
-                    .iter()
-                    .filter(|d| d.terms.contains(&a.code))
-                    .map(|d| d.name.as_str())
-                    .collect();
+                let uses: Vec<&str> =
+                    schema.definitions().iter().filter(|d| d.mentions(a.code)).map(|d| d.name.as_str()).collect();
                 attributes.add_row([
                     a.name.clone(),
                     a.kind.to_string(),

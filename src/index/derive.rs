@@ -38,7 +38,8 @@ pub struct Derivation {
 /// # Errors
 /// [`ErrorKind::Corrupt`] for candidates that are not terms.
 pub fn derive(definition: &Definition, view: &View, own: &Own, settled: bool) -> Result<Option<Derivation>> {
-    let newest: Vec<(Code, Vec<&Candidate>)> = definition.terms.iter().map(|c| (*c, view.newest(*c))).collect();
+    let newest: Vec<(Code, Vec<&Candidate>)> =
+        definition.terms.iter().map(|t| (t.operand.code, view.newest(t.operand.code))).collect();
     let Some(m) = newest.iter().flat_map(|(_, cs)| cs).map(|c| c.as_of).max() else {
         return Ok(None);
     };

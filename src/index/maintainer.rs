@@ -306,7 +306,7 @@ impl Maintainer {
     ) -> Result<()> {
         let touched: BTreeSet<Code> = work.changes.iter().map(|c| c.code).collect();
         let mut prunable: BTreeMap<Code, bool> = touched.iter().map(|code| (*code, true)).collect();
-        for definition in self.schema.definitions().iter().filter(|d| d.terms.iter().any(|t| touched.contains(t))) {
+        for definition in self.schema.definitions().iter().filter(|d| touched.iter().any(|code| d.mentions(*code))) {
             let place = |e: Error| e.within(format!("row {}", work.row.escape_ascii()));
             let derivation = derive::derive(definition, view, &work.own, work.settled).map_err(place)?;
             let raised = derivation.as_ref().is_some_and(|d| d.raised);
@@ -325,8 +325,8 @@ impl Maintainer {
                 let all = planned.current.into_iter().chain(planned.outdated);
                 writes.extend(all.filter(|m| self.store.row_key_fits(&m.row)));
             }
-            for term in &definition.terms {
-                if let Some(prunable) = prunable.get_mut(term) {
+            for code in definition.codes() {
+                if let Some(prunable) = prunable.get_mut(&code) {
                     *prunable &= raised;
                 }
             }

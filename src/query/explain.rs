@@ -164,8 +164,8 @@ fn steps(plan: &Plan) -> Vec<String> {
     }
     if let Some(order) = query.order {
         let name = match order.column {
-            Column::RowKey => ROW_KEY,
-            Column::Attribute(slot) => &query.attributes[slot].name,
+            Column::RowKey => ROW_KEY.to_owned(),
+            Column::Attribute(slot) => query.slots[slot].name(),
         };
         let direction = if order.descending { "descending" } else { "ascending" };
         steps.push(match (plan.sorting, query.limit) {

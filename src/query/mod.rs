@@ -30,7 +30,7 @@ mod probe;
 #[cfg(test)]
 mod testing;
 
-pub use bind::{BoundQuery, Column, Order, Output, Predicate, Test, bind};
+pub use bind::{BoundQuery, Column, Order, Output, Predicate, Slot, Test, bind};
 pub use execute::{Actuals, Cursor, ResultRow};
 pub use explain::{Considered, Explain, Means, grouped};
 pub use parse::{

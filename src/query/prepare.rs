@@ -54,7 +54,7 @@ fn names(plan: &Plan) -> Arc<[String]> {
             .iter()
             .map(|column| match column {
                 Column::RowKey => ROW_KEY.to_owned(),
-                Column::Attribute(slot) => plan.query.attributes[*slot].name.clone(),
+                Column::Attribute(slot) => plan.query.slots[*slot].name(),
             })
             .collect(),
     }

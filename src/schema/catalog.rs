@@ -198,38 +198,18 @@ impl Catalog {
         let _guard = CHANGES.lock().await;
         check_name("a definition", &spec.name)?;
         let schema = self.table(table).await?;
-        let terms: Vec<Code> =
-            spec.on.iter().map(|name| schema.require_attribute(name).map(|a| a.code)).collect::<Result<_>>()?;
-        if terms.is_empty() {
-            return Err(Error::invalid("a definition needs at least one attribute"));
-        }
-        if let Some((i, name)) = spec.on.iter().enumerate().find(|(i, name)| spec.on[..*i].contains(name)) {
-            return Err(Error::invalid(format!(
-                "attribute {name} stands twice in the definition, the second time at place {}",
-                i + 1
-            )));
-        }
-        let salts = spec.salts.unwrap_or(1);
-        if salts == 0 {
-            return Err(Error::invalid("the number of salts must be between 1 and 255, found 0"));
-        }
+        let asked = schema.definition_of(spec)?;
         if let Some(there) = schema.definition(&spec.name) {
-            if there.terms == terms && there.ordered == spec.ordered && (spec.salts.is_none() || there.salts == salts) {
+            if there.is_as_asked(&asked, spec) {
                 return Ok(schema);
             }
             return Err(Error::new(
                 ErrorKind::AlreadyExists,
-                format!(
-                    "definition {} exists already, on ({}){}",
-                    spec.name,
-                    schema.term_names(there).join(", "),
-                    if there.ordered { ", ordered" } else { "" }
-                ),
+                format!("definition {} exists already: {}", spec.name, schema.describe(there)),
             ));
         }
         let code = self.codes(table, &[format!("d:{}#1", spec.name)]).await?[0];
-        let definition =
-            Definition { ordered: spec.ordered, salts, floor, ..Definition::new(spec.name.clone(), code, terms) };
+        let definition = Definition { code, floor, ..asked };
         self.put_definition(table, &definition).await?;
         self.table(table).await
     }

@@ -3,8 +3,11 @@
 mod attribute;
 mod catalog;
 mod definition;
+pub mod domain;
 pub mod encoding;
 pub mod entry;
+pub mod filter;
+pub mod function;
 pub mod state;
 mod table;
 pub mod term;
@@ -12,7 +15,9 @@ mod value;
 
 pub use attribute::{Attribute, AttributeType, BaseEncoding, ScalarType};
 pub use catalog::{Catalog, META_FAMILY, META_TABLE, QUARANTINE_FAMILY, QUARANTINE_TABLE, check_attributes};
-pub use definition::{Definition, DefinitionSpec, Lifecycle, NO_FLOOR};
+pub use definition::{Definition, DefinitionSpec, Lifecycle, NO_FLOOR, Operand, Term, TermSpec};
+pub use filter::{Condition, Filter, FilterTree};
+pub use function::Function;
 pub use table::{ROW_KEY, TableSchema, check_name};
 pub use value::{AttributeValue, Float, Value};
 

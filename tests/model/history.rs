@@ -102,7 +102,7 @@ impl World {
             .iter()
             .enumerate()
             .map(|(i, columns)| {
-                let terms = columns.iter().map(|c| first + (*c == Column::B) as u16).collect();
+                let terms: Vec<u16> = columns.iter().map(|c| first + (*c == Column::B) as u16).collect();
                 let definition = Definition::new(format!("d{i}"), first + 2 + i as u16, terms);
                 Definition { state: Lifecycle::Active, ..definition }
             })

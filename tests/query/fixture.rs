@@ -5,8 +5,7 @@ use bytes::Bytes;
 use fastrand::Rng;
 use sideindex::model::{Cell, RowMutation};
 use sideindex::schema::{
-    Attribute, AttributeType, BaseEncoding, Definition, Lifecycle, NO_FLOOR, ScalarType, TableSchema, Value, entry,
-    term,
+    Attribute, AttributeType, BaseEncoding, Definition, Lifecycle, ScalarType, TableSchema, Value, entry, term,
 };
 use sideindex::store::embedded::EmbeddedStore;
 use sideindex::store::{Durability, Store, TableDescriptor};
@@ -109,8 +108,8 @@ impl Fixture {
                     _ => rows[rng.usize(0..rows.len())].clone(),
                 };
                 let mut terms = Vec::new();
-                for (place, code) in definition.terms.iter().enumerate() {
-                    let column = &self.columns[self.column_of(*code)];
+                for (place, of) in definition.terms.iter().enumerate() {
+                    let column = &self.columns[self.column_of(of.operand.code)];
                     if place > 0 && rng.u8(0..5) == 0 {
                         term::encode_null(&mut terms);
                     } else {
@@ -130,8 +129,8 @@ impl Fixture {
     /// Every combination of a row's elements: none without a first term, null for a later one that is missing.
     fn combinations(&self, definition: &Definition, held: &[Held]) -> Vec<Vec<Vec<u8>>> {
         let mut combinations: Vec<Vec<Vec<u8>>> = vec![Vec::new()];
-        for (place, code) in definition.terms.iter().enumerate() {
-            let column = self.column_of(*code);
+        for (place, of) in definition.terms.iter().enumerate() {
+            let column = self.column_of(of.operand.code);
             let mut elements: BTreeSet<Vec<u8>> = BTreeSet::new();
             for element in held[column].elements() {
                 let mut encoded = Vec::new();
@@ -196,17 +195,10 @@ fn random_definition(i: usize, columns: &[Column], rng: &mut Rng) -> Definition 
     rng.shuffle(&mut codes);
     codes.truncate(rng.usize(1..=3));
     Definition {
-        format: Definition::FORMAT,
-        name: format!("d{i}"),
-        code: [0xFFFF, 1, 2, 0xFF, 0xFF00][i],
-        terms: codes,
         ordered: rng.bool(),
         salts: rng.u8(1..=4),
-        floor: NO_FLOOR,
-        generation: 1,
-        epoch: 1,
         state: if rng.u8(0..8) == 0 { Lifecycle::Building } else { Lifecycle::Active },
-        degraded: false,
+        ..Definition::new(format!("d{i}"), [0xFFFF, 1, 2, 0xFF, 0xFF00][i], codes)
     }
 }
 

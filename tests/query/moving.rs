@@ -5,7 +5,7 @@ use bytes::Bytes;
 use sideindex::error::{Error, ErrorKind, Result};
 use sideindex::model::{Cell, Row, RowMutation};
 use sideindex::query::{self, Cursor, Options};
-use sideindex::schema::{Attribute, BaseEncoding, Definition, Lifecycle, NO_FLOOR, TableSchema, Value, entry, term};
+use sideindex::schema::{Attribute, BaseEncoding, Definition, Lifecycle, TableSchema, Value, entry, term};
 use sideindex::store::embedded::EmbeddedStore;
 use sideindex::store::{Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
 use std::sync::Arc;
@@ -19,19 +19,8 @@ fn schema() -> TableSchema {
         family: "f".into(),
         qualifier: "size".into(),
     };
-    let by_size = Definition {
-        format: Definition::FORMAT,
-        name: "by_size".into(),
-        code: 1,
-        terms: vec![1],
-        ordered: true,
-        salts: 2,
-        floor: NO_FLOOR,
-        generation: 1,
-        epoch: 1,
-        state: Lifecycle::Active,
-        degraded: false,
-    };
+    let by_size =
+        Definition { ordered: true, salts: 2, state: Lifecycle::Active, ..Definition::new("by_size", 1, [1]) };
     TableSchema::new("moving".into(), vec!["f".into()], vec![size], vec![by_size])
 }
 

@@ -140,7 +140,7 @@ fn for_a_definition(rng: &mut Rng, fixture: &Fixture) -> Option<(Cond, Name)> {
     let definitions: Vec<&Definition> = fixture.schema.active_definitions().collect();
     let definition = definitions.get(rng.usize(0..definitions.len().max(1)))?;
     let leading = &definition.terms[..rng.usize(1..=definition.terms.len())];
-    let names: Vec<Name> = leading.iter().map(|code| Name::Column(fixture.column_of(*code))).collect();
+    let names: Vec<Name> = leading.iter().map(|term| Name::Column(fixture.column_of(term.operand.code))).collect();
     let mut parts: Vec<Cond> = Vec::new();
     for name in &names {
         let mut some = || literal(rng, fixture, *name);

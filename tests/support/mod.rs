@@ -169,10 +169,10 @@ fn row_of(schema: &TableSchema, key: &[u8]) -> String {
 }
 
 /// Every combination of elements; the first term must be there, later ones may be null.
-fn combinations(names: &[&str], row: &BaseRow) -> Vec<Vec<u8>> {
+fn combinations(names: &[String], row: &BaseRow) -> Vec<Vec<u8>> {
     let mut all = vec![Vec::new()];
     for (i, name) in names.iter().enumerate() {
-        let mut choices: Vec<Vec<u8>> = elements(row.get(*name))
+        let mut choices: Vec<Vec<u8>> = elements(row.get(name.as_str()))
             .into_iter()
             .map(|element| {
                 let value = match &element {

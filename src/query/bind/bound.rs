@@ -1,8 +1,10 @@
 //! A query whose names are looked up and whose literals have the types of their columns.
 
-use super::domain::Domain;
+use crate::error::Result;
 use crate::query::Mode;
-use crate::schema::Attribute;
+use crate::schema::domain::Domain;
+use crate::schema::state::TermValue;
+use crate::schema::{Attribute, AttributeValue, Condition, Function, Operand, encoding, function};
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,8 +16,8 @@ pub struct BoundQuery {
     pub mode: Mode,
     /// The base table.
     pub table: String,
-    /// The attributes the query mentions, each once; [`Column::Attribute`] counts into it.
-    pub attributes: Vec<Attribute>,
+    /// The attributes the query mentions, each once with the same functions; [`Column::Attribute`] counts into it.
+    pub slots: Vec<Slot>,
     /// What is asked for.
     pub output: Output,
     /// What must hold; an empty [`Predicate::And`] without a WHERE clause.
@@ -35,12 +37,50 @@ pub enum Output {
     Count,
 }
 
+/// An attribute as a query sees it: under functions, perhaps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// The attribute.
+    pub attribute: Attribute,
+    /// Functions of its values, the innermost first.
+    pub functions: Vec<Function>,
+}
+
+impl Slot {
+    /// What a term of a definition has to be to hold it.
+    pub fn operand(&self) -> Operand {
+        Operand { code: self.attribute.code, functions: self.functions.clone() }
+    }
+
+    /// As a query spells it.
+    pub fn name(&self) -> String {
+        function::call(&self.functions, &self.attribute.name)
+    }
+
+    /// Decodes a cell of the attribute: the value, and what is compared.
+    ///
+    /// # Errors
+    /// [`WrongType`](crate::error::ErrorKind::WrongType).
+    pub(crate) fn decode(&self, cell: &[u8]) -> Result<(AttributeValue, TermValue)> {
+        let value = encoding::decode(&self.attribute, cell)?;
+        let value = match value {
+            value if self.functions.is_empty() => value,
+            AttributeValue::One(value) => AttributeValue::One(function::apply(&self.functions, value)),
+            AttributeValue::Many(values) => {
+                AttributeValue::Many(values.into_iter().map(|v| function::apply(&self.functions, v)).collect())
+            }
+        };
+        let term = TermValue::of(&value);
+        Ok((value, term))
+    }
+}
+
 /// A column of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
     /// `id`, the row key.
     RowKey,
-    /// The attribute at this place of [`BoundQuery::attributes`].
+    /// The attribute at this place of [`BoundQuery::slots`].
     Attribute(usize),
 }
 
@@ -56,8 +96,7 @@ pub struct Order {
 
 /// What a row must satisfy.
 ///
-/// A test of a null is unknown. There is no negation in the tree: the binder is to push NOT down to the tests when it
-/// comes. So a node is true exactly if its tests make it true with unknown taken for false, and more true tests never make
+/// A test of a null is unknown. There is no negation in the tree: the binder pushes it down to the tests. So a node is true exactly if its tests make it true with unknown taken for false, and more true tests never make
 /// a node false.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Predicate {
@@ -65,17 +104,27 @@ pub enum Predicate {
     And(Vec<Predicate>),
     /// One holds; false when empty.
     Or(Vec<Predicate>),
-    /// Some element of a column is in a set.
+    /// A column satisfies a condition.
     Test(Arc<Test>),
 }
 
-/// A test of one column: true if the value, or some element of it, is in a set.
+/// A test of one column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
     /// The column.
     pub column: Column,
-    pub(crate) domain: Domain,
+    pub(crate) condition: Condition,
     pub(crate) text: String,
+}
+
+impl Test {
+    /// The set that the value, or some element, has to be in, if that is the test.
+    pub(crate) fn some(&self) -> Option<&Domain> {
+        match &self.condition {
+            Condition::Some(domain) => Some(domain),
+            Condition::Every(_) | Condition::Null => None,
+        }
+    }
 }
 
 impl Predicate {
@@ -98,7 +147,7 @@ impl Predicate {
         match self {
             Self::Or(parts) => parts.is_empty(),
             Self::And(_) => false,
-            Self::Test(test) => test.domain.is_empty(),
+            Self::Test(test) => test.condition.is_empty(),
         }
     }
 

@@ -1,16 +1,15 @@
 //! [`ParsedQuery`] + schema → [`BoundQuery`]: names are looked up, literals take the types of their columns.
 
 mod bound;
-pub(crate) mod domain;
 mod literal;
 
-pub use bound::{BoundQuery, Column, Order, Output, Predicate, Test};
+pub use bound::{BoundQuery, Column, Order, Output, Predicate, Slot, Test};
 
 use super::parse::{Literal, ParsedCondition, ParsedOrder, ParsedPredicate, ParsedQuery, ParsedSelect};
 use crate::error::{Error, ErrorKind, Result};
-use crate::schema::{Attribute, ROW_KEY, TableSchema};
+use crate::schema::domain::Domain;
+use crate::schema::{Condition, ROW_KEY, TableSchema};
 use bytes::Bytes;
-use domain::Domain;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -26,7 +25,7 @@ pub fn bind(parsed: &ParsedQuery, schema: &TableSchema) -> Result<BoundQuery> {
             format!("a query of table {} was bound to the schema of table {}", parsed.table, schema.name),
         ));
     }
-    let mut binder = Binder { schema, attributes: Vec::new(), slots: HashMap::new() };
+    let mut binder = Binder { schema, slots: Vec::new(), places: HashMap::new() };
     let output = match &parsed.select {
         ParsedSelect::Count => Output::Count,
         ParsedSelect::Columns(names) => {
@@ -35,7 +34,7 @@ pub fn bind(parsed: &ParsedQuery, schema: &TableSchema) -> Result<BoundQuery> {
     };
     let predicate = match &parsed.predicate {
         Some(predicate) => {
-            let simple = simplify(binder.predicate(predicate)?, &binder.attributes);
+            let simple = simplify(binder.predicate(predicate)?, &binder.slots);
             if simple.is_false() { Predicate::Or(Vec::new()) } else { simple }
         }
         None => Predicate::And(Vec::new()),
@@ -44,11 +43,10 @@ pub fn bind(parsed: &ParsedQuery, schema: &TableSchema) -> Result<BoundQuery> {
         return Err(Error::new(ErrorKind::Unsupported, "ORDER BY with several keys is not supported"));
     }
     let order = parsed.order_by.first().map(|order| binder.order(order)).transpose()?;
-    let attributes = binder.attributes;
     Ok(BoundQuery {
         mode: parsed.mode,
         table: parsed.table.clone(),
-        attributes,
+        slots: binder.slots,
         output,
         predicate,
         order,
@@ -58,8 +56,8 @@ pub fn bind(parsed: &ParsedQuery, schema: &TableSchema) -> Result<BoundQuery> {
 
 struct Binder<'a> {
     schema: &'a TableSchema,
-    attributes: Vec<Attribute>,
-    slots: HashMap<String, usize>,
+    slots: Vec<Slot>,
+    places: HashMap<String, usize>,
 }
 
 impl Binder<'_> {
@@ -67,22 +65,22 @@ impl Binder<'_> {
         if name == ROW_KEY {
             return Ok(Column::RowKey);
         }
-        if let Some(slot) = self.slots.get(name) {
+        if let Some(slot) = self.places.get(name) {
             return Ok(Column::Attribute(*slot));
         }
         let attribute = self.schema.require_attribute(name)?.clone();
-        let slot = self.attributes.len();
-        self.slots.insert(name.to_owned(), slot);
-        self.attributes.push(attribute);
+        let slot = self.slots.len();
+        self.places.insert(name.to_owned(), slot);
+        self.slots.push(Slot { attribute, functions: Vec::new() });
         Ok(Column::Attribute(slot))
     }
 
     fn order(&mut self, order: &ParsedOrder) -> Result<Order> {
         let column = self.column(&order.column)?;
         if let Column::Attribute(slot) = column
-            && self.attributes[slot].kind.array
+            && self.slots[slot].attribute.kind.array
         {
-            let kind = self.attributes[slot].kind;
+            let kind = self.slots[slot].attribute.kind;
             return Err(Error::invalid(format!(
                 "ORDER BY {}: expected an attribute with one value a row, found {kind}: a row has several values to be sorted by",
                 order.column
@@ -104,15 +102,17 @@ impl Binder<'_> {
                 let value = |literal: &Literal| -> Result<Bytes> {
                     match column {
                         Column::RowKey => literal::row_key(literal),
-                        Column::Attribute(slot) => literal::encoded(&self.attributes[slot], literal),
+                        Column::Attribute(slot) => literal::encoded(&self.slots[slot].attribute, literal),
                     }
                 };
+                let text = format!("{name} {condition}");
                 let domain = match condition {
                     ParsedCondition::Compare(comparison, literal) => Domain::compared(*comparison, &value(literal)?),
                     ParsedCondition::Between(low, high) => Domain::between(&value(low)?, &value(high)?),
                     ParsedCondition::In(list) => Domain::values(&list.iter().map(value).collect::<Result<Vec<_>>>()?),
                 };
-                Predicate::Test(Arc::new(Test { column, domain, text: format!("{name} {condition}") }))
+                let condition = Condition::Some(domain);
+                Predicate::Test(Arc::new(Test { column, condition, text }))
             }
         })
     }
@@ -121,7 +121,7 @@ impl Binder<'_> {
 /// Joins tests of one column where that changes nothing: in an OR always, for "some element is in A or some element is in
 /// B" is "some element is in A or B"; in an AND only where there is one value, for different elements may satisfy the two.
 /// What can never hold becomes an empty OR, or goes.
-fn simplify(predicate: Predicate, attributes: &[Attribute]) -> Predicate {
+fn simplify(predicate: Predicate, slots: &[Slot]) -> Predicate {
     let (parts, conjunction) = match predicate {
         Predicate::And(parts) => (parts, true),
         Predicate::Or(parts) => (parts, false),
@@ -129,18 +129,18 @@ fn simplify(predicate: Predicate, attributes: &[Attribute]) -> Predicate {
     };
     let single = |column: Column| match column {
         Column::RowKey => true,
-        Column::Attribute(slot) => !attributes[slot].kind.array,
+        Column::Attribute(slot) => !slots[slot].attribute.kind.array,
     };
     let mut kept: Vec<Predicate> = Vec::with_capacity(parts.len());
     let mut places: HashMap<Option<usize>, usize> = HashMap::new();
     let mut groups: HashMap<usize, Vec<Arc<Test>>> = HashMap::new();
     let mut queue: std::collections::VecDeque<Predicate> = parts.into();
     while let Some(part) = queue.pop_front() {
-        match simplify(part, attributes) {
+        match simplify(part, slots) {
             // A part that shrank to a list of the node's own kind is taken in.
             Predicate::And(inner) if conjunction => inner.into_iter().rev().for_each(|p| queue.push_front(p)),
             Predicate::Or(inner) if !conjunction => inner.into_iter().rev().for_each(|p| queue.push_front(p)),
-            Predicate::Test(test) if !conjunction || single(test.column) => {
+            Predicate::Test(test) if test.some().is_some() && (!conjunction || single(test.column)) => {
                 let column = match test.column {
                     Column::RowKey => None,
                     Column::Attribute(slot) => Some(slot),
@@ -173,15 +173,15 @@ fn simplify(predicate: Predicate, attributes: &[Attribute]) -> Predicate {
 }
 
 fn join(tests: &[Arc<Test>], conjunction: bool) -> Test {
-    let mut domain = tests[0].domain.clone();
-    if conjunction {
-        tests[1..].iter().for_each(|t| domain = domain.intersection(&t.domain));
+    let mut domains = tests.iter().filter_map(|t| t.some());
+    let domain = if conjunction {
+        domains.fold(Domain::all(), |common, domain| common.intersection(domain))
     } else {
-        domain = Domain::union_of(tests.iter().map(|t| &t.domain));
-    }
+        Domain::union_of(&mut domains)
+    };
     let texts: Vec<&str> = tests.iter().map(|t| t.text.as_str()).collect();
     let text = if conjunction { texts.join(" AND ") } else { format!("({})", texts.join(" OR ")) };
-    Test { column: tests[0].column, domain, text }
+    Test { column: tests[0].column, condition: Condition::Some(domain), text }
 }
 
 #[cfg(test)]

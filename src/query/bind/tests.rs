@@ -51,7 +51,7 @@ fn names_are_looked_up() {
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.to_string().contains("did you mean \"section\"?"), "{error}");
     let query = bound("size = 1 AND (section = 'a' OR size = 2)");
-    let names: Vec<&str> = query.attributes.iter().map(|a| a.name.as_str()).collect();
+    let names: Vec<&str> = query.slots.iter().map(|s| s.attribute.name.as_str()).collect();
     assert_eq!(names, ["size", "section"]);
 }
 

@@ -244,12 +244,12 @@ impl Cursor {
     /// Filters base rows that were read directly.
     fn take_rows(&mut self, rows: Vec<Row>) -> Result<()> {
         let plan = Arc::clone(&self.plan);
-        let slots: Vec<usize> = (0..plan.query.attributes.len()).collect();
+        let slots: Vec<usize> = (0..plan.query.slots.len()).collect();
         for row in rows {
             if row.cells.is_empty() {
                 continue;
             }
-            let base = BaseRow::decode(row, &plan.attributes, &slots);
+            let base = BaseRow::decode(row, &plan.slots, &slots);
             if base.satisfies(&plan.query.predicate)? {
                 self.accept(&Found::Base(&base))?;
             }
@@ -272,7 +272,7 @@ impl Cursor {
         for entry in entries {
             let row = self.entry_row(entry, index, how, &mut scratch)?;
             let seen = self.seen.as_ref().is_some_and(|seen| seen.contains(&xxh3_128(&row.key)));
-            if seen || (how.test_early && !row.may_satisfy(&index.residual, &plan.attributes)) {
+            if seen || (how.test_early && !row.may_satisfy(&index.residual, &plan.slots)) {
                 continue;
             }
             let direct = how.from_entries && !entry.disputed;
@@ -299,7 +299,7 @@ impl Cursor {
                 continue;
             }
             let Some(row) = rows.next() else { break };
-            let base = BaseRow::decode(row, &plan.attributes, &how.slots);
+            let base = BaseRow::decode(row, &plan.slots, &how.slots);
             if !base.gives(entry.terms(), index)? {
                 self.actuals.dropped_by_verification += 1;
             } else if base.satisfies(&plan.query.predicate)? {
@@ -336,7 +336,7 @@ impl Cursor {
 
 impl EntryReading {
     fn new(plan: &Plan, index: &IndexPath) -> Self {
-        let scalar_term = |slot: usize| index.terms.contains(&slot) && !plan.attributes[slot].kind.array;
+        let scalar_term = |slot: usize| index.terms.contains(&slot) && !plan.slots[slot].attribute.kind.array;
         let (mut test_early, mut split) = (false, false);
         index.residual.visit(&mut |test| match test.column {
             Column::RowKey => test_early = true,
@@ -351,10 +351,10 @@ impl EntryReading {
             split |= plan.query.order.is_some_and(|order| attribute(&order.column));
             split |= matches!(&plan.query.output, Output::Columns(columns) if columns.iter().any(attribute));
         }
-        let mut slots: Vec<usize> = (0..plan.query.attributes.len()).chain(index.terms.iter().copied()).collect();
+        let mut slots: Vec<usize> = (0..plan.query.slots.len()).chain(index.terms.iter().copied()).collect();
         slots.sort_unstable();
         slots.dedup();
-        let columns = columns_of(&plan.attributes, slots.iter().copied());
+        let columns = columns_of(&plan.slots, slots.iter().copied());
         Self { from_entries, test_early, split, spec: ReadSpec { columns, ..ReadSpec::default() }, slots }
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::error::Result;
 use crate::model::Row;
-use crate::query::bind::{Column, Predicate};
+use crate::query::bind::{Column, Predicate, Slot, Test};
 use crate::query::plan::IndexPath;
 use crate::schema::state::TermValue;
-use crate::schema::{Attribute, AttributeValue, Value, encoding, term};
+use crate::schema::{AttributeValue, Condition, Value, term};
 use bytes::Bytes;
 use std::ops::Range;
 
@@ -57,16 +57,16 @@ pub(super) struct BaseRow {
 
 impl BaseRow {
     /// Decodes the attributes in `slots`.
-    pub(super) fn decode(row: Row, attributes: &[Attribute], slots: &[usize]) -> Self {
-        let mut values = vec![None; attributes.len()];
-        let mut terms = vec![TermValue::Tombstone; attributes.len()];
+    pub(super) fn decode(row: Row, all: &[Slot], slots: &[usize]) -> Self {
+        let mut values = vec![None; all.len()];
+        let mut terms = vec![TermValue::Tombstone; all.len()];
         for slot in slots {
-            let attribute = &attributes[*slot];
+            let attribute = &all[*slot].attribute;
             let cell = row.newest(attribute.family.as_bytes(), attribute.qualifier.as_bytes());
-            let value = cell.and_then(|c| encoding::decode(attribute, &c.value).ok());
+            let decoded = cell.and_then(|c| all[*slot].decode(&c.value).ok());
             // An array without elements is no value.
-            if let Some(value) = value.filter(|v| !v.elements().is_empty()) {
-                terms[*slot] = TermValue::of(&value);
+            if let Some((value, term)) = decoded.filter(|(v, _)| !v.elements().is_empty()) {
+                terms[*slot] = term;
                 values[*slot] = Some(value);
             }
         }
@@ -80,8 +80,8 @@ impl BaseRow {
     pub(super) fn satisfies(&self, predicate: &Predicate) -> Result<bool> {
         let mut outcome = Ok(());
         let holds = predicate.holds(&mut |test| match test.column {
-            Column::RowKey => test.domain.contains(&self.key),
-            Column::Attribute(slot) => match any_element(&self.terms[slot], |e| test.domain.contains(e)) {
+            Column::RowKey => holds_for_key(test, &self.key),
+            Column::Attribute(slot) => match test.condition.accepts(&self.terms[slot]) {
                 Ok(holds) => holds,
                 Err(error) => {
                     outcome = Err(error);
@@ -147,12 +147,23 @@ impl<'a> EntryRow<'a> {
     }
 
     /// Whether the row may satisfy a predicate, as far as the entry tells: a test of something else is taken to hold.
-    pub(super) fn may_satisfy(&self, predicate: &Predicate, attributes: &[Attribute]) -> bool {
+    pub(super) fn may_satisfy(&self, predicate: &Predicate, slots: &[Slot]) -> bool {
         predicate.holds(&mut |test| match test.column {
-            Column::RowKey => test.domain.contains(&self.key),
-            Column::Attribute(slot) if attributes[slot].kind.array => true,
-            Column::Attribute(slot) => self.term(slot).is_none_or(|t| t != [term::NULL] && test.domain.contains(t)),
+            Column::RowKey => holds_for_key(test, &self.key),
+            Column::Attribute(slot) if slots[slot].attribute.kind.array => true,
+            Column::Attribute(slot) => self.term(slot).is_none_or(|t| match &test.condition {
+                Condition::Some(domain) | Condition::Every(domain) => t != [term::NULL] && domain.contains(t),
+                Condition::Null => t == [term::NULL],
+            }),
         })
+    }
+}
+
+/// Whether a row key satisfies a test. A row always has a key.
+fn holds_for_key(test: &Test, key: &[u8]) -> bool {
+    match &test.condition {
+        Condition::Some(domain) | Condition::Every(domain) => domain.contains(key),
+        Condition::Null => false,
     }
 }
 

@@ -1,8 +1,8 @@
 //! What to say of a query that no index answers.
 
-use crate::query::bind::{BoundQuery, Column, Predicate, Test};
+use crate::query::bind::{BoundQuery, Column, Predicate, Slot, Test};
 use crate::query::explain::clipped;
-use crate::schema::{Attribute, TableSchema};
+use crate::schema::TableSchema;
 
 /// Says why a query is refused, and what would help.
 pub(super) fn refusal(query: &BoundQuery, schema: &TableSchema) -> String {
@@ -31,15 +31,15 @@ pub(super) fn refusal(query: &BoundQuery, schema: &TableSchema) -> String {
 /// A definition that is missing.
 #[derive(PartialEq, Eq)]
 struct Needed<'a> {
-    attribute: &'a Attribute,
+    slot: &'a Slot,
     ordered: bool,
 }
 
 impl Needed<'_> {
     fn text(&self, table: &str, schema: &TableSchema) -> String {
-        let name = &self.attribute.name;
+        let name = &self.slot.attribute.name;
         let fits = |d: &&crate::schema::Definition| {
-            d.terms.first() == Some(&self.attribute.code) && (d.ordered || !self.ordered)
+            d.terms.first().is_some_and(|t| t.operand == self.slot.operand()) && (d.ordered || !self.ordered)
         };
         if let Some(building) = schema.definitions().iter().find(fits) {
             return format!(
@@ -101,9 +101,7 @@ fn collect<'a>(
 fn need<'a>(test: &Test, query: &'a BoundQuery) -> Option<Needed<'a>> {
     match test.column {
         Column::RowKey => None,
-        Column::Attribute(slot) => {
-            Some(Needed { attribute: &query.attributes[slot], ordered: test.domain.points().is_none() })
-        }
+        Column::Attribute(slot) => Some(Needed { slot: &query.slots[slot], ordered: test.some()?.points().is_none() }),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Which paths there are: pure, from the bound query and the schema.
 
 use super::path::{Access, EntryRange, GetPath, IndexPath, Path};
-use crate::query::bind::{BoundQuery, Column, Predicate, Test};
-use crate::schema::{Attribute, Definition, TableSchema};
+use crate::query::bind::{BoundQuery, Column, Predicate, Slot, Test};
+use crate::schema::domain::Domain;
+use crate::schema::{Definition, Operand, TableSchema};
 use std::sync::Arc;
 
 /// The most ranges that are read for terms beyond the first: so many combinations of the values of IN lists.
@@ -17,8 +18,8 @@ const MAX_PATHS: usize = 200;
 /// Every path that can find the rows of a query.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidates {
-    /// The attributes of the query, in its order, then further terms of the definitions used.
-    pub(crate) attributes: Vec<Attribute>,
+    /// The slots of the query, in its order, then further terms of the definitions used.
+    pub(crate) slots: Vec<Slot>,
     /// The paths, numbered.
     pub(crate) paths: Vec<Path>,
     /// The alternatives; none when only a scan answers.
@@ -27,10 +28,8 @@ pub(crate) struct Candidates {
 
 /// Finds every path of a query.
 pub(crate) fn candidates(query: &BoundQuery, schema: &TableSchema) -> Candidates {
-    let mut finder = Finder {
-        schema,
-        found: Candidates { attributes: query.attributes.clone(), paths: Vec::new(), roots: Vec::new() },
-    };
+    let mut finder =
+        Finder { schema, found: Candidates { slots: query.slots.clone(), paths: Vec::new(), roots: Vec::new() } };
     let roots = finder.accesses(&query.predicate, &[]);
     Candidates { roots, ..finder.found }
 }
@@ -59,7 +58,7 @@ impl Finder<'_> {
         let mut ways = Vec::new();
         for (_, test) in &tests {
             if test.column == Column::RowKey
-                && let Some(keys) = test.domain.points()
+                && let Some(keys) = test.some().and_then(Domain::points)
             {
                 let path = GetPath { keys: keys.into_iter().cloned().collect(), text: test.text.clone() };
                 ways.push(self.add(Path::Get(path)));
@@ -72,9 +71,9 @@ impl Finder<'_> {
             }
             for shape in shapes(definition, &self.tests_by_term(definition, &tests)) {
                 // A definition whose attributes are not all declared cannot be verified.
-                let Some(terms) = definition.terms.iter().map(|code| self.slot(*code)).collect() else { break };
+                let Some(terms) = definition.terms.iter().map(|term| self.slot(&term.operand)).collect() else { break };
                 let path = IndexPath {
-                    definition: definition.clone(),
+                    definition: Arc::new(definition.clone()),
                     terms,
                     ranges: shape.ranges,
                     fixed: shape.fixed,
@@ -109,11 +108,12 @@ impl Finder<'_> {
         Access::Path(self.found.paths.len() - 1)
     }
 
-    fn slot(&mut self, code: crate::schema::Code) -> Option<usize> {
-        let known = self.found.attributes.iter().position(|a| a.code == code);
+    fn slot(&mut self, operand: &Operand) -> Option<usize> {
+        let known = self.found.slots.iter().position(|s| s.operand() == *operand);
         known.or_else(|| {
-            self.found.attributes.push(self.schema.attribute_by_code(code)?.clone());
-            Some(self.found.attributes.len() - 1)
+            let attribute = self.schema.attribute_by_code(operand.code)?.clone();
+            self.found.slots.push(Slot { attribute, functions: operand.functions.clone() });
+            Some(self.found.slots.len() - 1)
         })
     }
 
@@ -123,14 +123,14 @@ impl Finder<'_> {
         definition: &Definition,
         tests: &[(usize, &'t Arc<Test>)],
     ) -> Vec<Vec<(usize, &'t Arc<Test>)>> {
-        let of = |code| {
+        let of = |operand: &Operand| {
             let tested = |test: &Test| match test.column {
-                Column::Attribute(slot) => self.found.attributes[slot].code == code,
+                Column::Attribute(slot) => test.some().is_some() && self.found.slots[slot].operand() == *operand,
                 Column::RowKey => false,
             };
             tests.iter().filter(|(_, test)| tested(test)).copied().collect()
         };
-        definition.terms.iter().map(|code| of(*code)).collect()
+        definition.terms.iter().map(|term| of(&term.operand)).collect()
     }
 }
 
@@ -186,7 +186,8 @@ fn extended<'t>(definition: &Definition, shape: &Shape<'t>, place: usize, test: 
     longer.used.push((place, test));
     let first = shape.used.is_empty();
     let fits = |n: usize| first || shape.prefixes.len().saturating_mul(n) <= MAX_RANGES;
-    if let Some(points) = test.domain.points()
+    let domain = test.some()?;
+    if let Some(points) = domain.points()
         && fits(points.len())
     {
         if points.len() == 1 && shape.fixed == shape.used.len() {
@@ -196,7 +197,7 @@ fn extended<'t>(definition: &Definition, shape: &Shape<'t>, place: usize, test: 
             shape.prefixes.iter().flat_map(|p| points.iter().map(move |v| [p.as_slice(), v].concat())).collect();
         return Some(longer);
     }
-    let intervals = test.domain.intervals();
+    let intervals = domain.intervals();
     // The entries of a definition that is not ordered are spread by their first term.
     if (first && !definition.ordered) || !fits(intervals.len()) {
         return None;

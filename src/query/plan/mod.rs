@@ -11,11 +11,11 @@ pub(crate) use candidates::{Candidates, candidates};
 pub(crate) use choose::{Estimate, best, enough};
 pub(crate) use path::{Access, EntryRange, IndexPath, Path};
 
-use super::bind::domain::{Edge, Side};
-use super::bind::{BoundQuery, Column, Order, Output, Predicate};
+use super::bind::{BoundQuery, Column, Order, Output, Predicate, Slot};
 use super::{Consistency, Options};
 use crate::error::{Error, ErrorKind};
-use crate::schema::{Attribute, BaseEncoding, ScalarType, TableSchema, Value, term};
+use crate::schema::domain::{Edge, Side};
+use crate::schema::{BaseEncoding, ScalarType, TableSchema, Value, term};
 use crate::store::{ColumnFilter, Columns, Comparison};
 use bytes::Bytes;
 
@@ -25,8 +25,8 @@ pub struct Plan {
     pub(crate) query: BoundQuery,
     pub(crate) consistency: Consistency,
     pub(crate) index_table: String,
-    /// The attributes of the query, then further terms of the definitions read.
-    pub(crate) attributes: Vec<Attribute>,
+    /// The slots of the query, then further terms of the definitions read.
+    pub(crate) slots: Vec<Slot>,
     pub(crate) reading: Reading,
     pub(crate) sorting: Sorting,
     /// Whether a row may be met twice.
@@ -80,7 +80,7 @@ impl Plan {
     pub(crate) fn answers_from_entries(&self, path: &IndexPath) -> bool {
         let known = |column: Column| match column {
             Column::RowKey => true,
-            Column::Attribute(slot) => path.terms.contains(&slot) && !self.attributes[slot].kind.array,
+            Column::Attribute(slot) => path.terms.contains(&slot) && !self.slots[slot].attribute.kind.array,
         };
         let mut all = self.consistency == Consistency::Indexed;
         path.residual.visit(&mut |test| all &= known(test.column));
@@ -122,7 +122,7 @@ pub(crate) fn plan(
     Plan {
         consistency: options.consistency,
         index_table: schema.index_table(),
-        attributes: candidates.attributes.clone(),
+        slots: candidates.slots.clone(),
         query,
         reading,
         sorting,
@@ -157,16 +157,17 @@ fn scan(query: &BoundQuery) -> ScanPath {
     let (mut start, mut stop, mut filter) = (None, None, None);
     for conjunct in query.predicate.conjuncts() {
         let Predicate::Test(test) = conjunct else { continue };
+        let Some(domain) = test.some() else { continue };
         match test.column {
             Column::RowKey => {
-                let intervals = test.domain.intervals();
+                let intervals = domain.intervals();
                 start = intervals.first().and_then(|i| row_edge(&i.from));
                 stop = intervals.last().and_then(|i| row_edge(&i.to));
             }
             Column::Attribute(slot) if filter.is_none() => {
-                let points = test.domain.points().unwrap_or_default();
+                let points = domain.points().unwrap_or_default();
                 if let [point] = points.as_slice() {
-                    filter = pushed_down(&query.attributes[slot], point);
+                    filter = pushed_down(&query.slots[slot], point);
                 }
             }
             Column::Attribute(_) => {}
@@ -174,7 +175,7 @@ fn scan(query: &BoundQuery) -> ScanPath {
     }
     // A row without any of the columns read is not seen at all, and yet exists.
     let columns = if query.predicate.needs_an_attribute() {
-        columns_of(&query.attributes, 0..query.attributes.len())
+        columns_of(&query.slots, 0..query.slots.len())
     } else {
         Columns::All
     };
@@ -191,8 +192,13 @@ fn row_edge(edge: &Edge) -> Option<Bytes> {
 }
 
 /// The store's filter for `attribute = value`, where the cell's bytes are the value's: only text in UTF-8 is.
-fn pushed_down(attribute: &Attribute, encoded: &[u8]) -> Option<ColumnFilter> {
-    if attribute.kind.array || attribute.kind.scalar != ScalarType::Text || attribute.encoding != BaseEncoding::Utf8 {
+fn pushed_down(slot: &Slot, encoded: &[u8]) -> Option<ColumnFilter> {
+    let attribute = &slot.attribute;
+    if !slot.functions.is_empty()
+        || attribute.kind.array
+        || attribute.kind.scalar != ScalarType::Text
+        || attribute.encoding != BaseEncoding::Utf8
+    {
         return None;
     }
     let Ok(Some(Value::Text(text))) = term::decode(encoded) else { return None };
@@ -208,10 +214,10 @@ fn pushed_down(attribute: &Attribute, encoded: &[u8]) -> Option<ColumnFilter> {
 /// less time with one column, a fifth with three, nothing from eight on.)
 const FEW_COLUMNS: usize = 8;
 
-/// The columns of some of the attributes.
-pub(crate) fn columns_of(attributes: &[Attribute], slots: impl Iterator<Item = usize>) -> Columns {
+/// The columns of some of the slots.
+pub(crate) fn columns_of(all: &[Slot], slots: impl Iterator<Item = usize>) -> Columns {
     let mut columns: Vec<(Bytes, Bytes)> = slots
-        .map(|slot| &attributes[slot])
+        .map(|slot| &all[slot].attribute)
         .map(|a| (Bytes::copy_from_slice(a.family.as_bytes()), Bytes::copy_from_slice(a.qualifier.as_bytes())))
         .collect();
     columns.sort_unstable();

@@ -1,10 +1,11 @@
 //! Paths: the ways to find the rows that may satisfy a predicate.
 
 use crate::query::bind::Predicate;
-use crate::query::bind::domain::{Edge, Interval, Side};
+use crate::schema::domain::{Edge, Interval, Side};
 use crate::schema::{Definition, entry, term};
 use bytes::Bytes;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// One way to find rows. What it finds includes every row it stands for, and may include others.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +29,7 @@ pub(crate) struct GetPath {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct IndexPath {
     /// The definition.
-    pub(crate) definition: Definition,
+    pub(crate) definition: Arc<Definition>,
     /// Where its terms are in [`Plan::attributes`](super::Plan::attributes).
     pub(crate) terms: Vec<usize>,
     /// Where its entries are: sorted, and apart from each other.
