@@ -5,7 +5,10 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use sideindex::model::{Cell, CellKind};
 use sideindex::schema::state::{self, Candidate, TermValue};
-use sideindex::schema::{Attribute, AttributeValue, BaseEncoding, Definition, Lifecycle, Value, encoding, entry, term};
+use sideindex::schema::{
+    Attribute, AttributeSpec, AttributeValue, BaseEncoding, Decimal, Definition, Lifecycle, ScalarType, Value,
+    calendar, encoding, entry, term,
+};
 
 fn encoded(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
@@ -19,8 +22,23 @@ fn text() -> impl Strategy<Value = String> {
         .prop_map(|chars| chars.into_iter().collect())
 }
 
+/// Decimals near each other, decimals of every size, and the same numbers in several spellings.
+fn decimal() -> impl Strategy<Value = Decimal> {
+    let near = (-1_100..1_100i64, 0..4u32).prop_map(|(n, scale)| format!("{n}e-{scale}"));
+    let any = ("[+-]?[0-9]{1,40}", -900..900i32).prop_map(|(digits, exponent)| format!("{digits}e{exponent}"));
+    let long = "-?[1-9][0-9]{0,999}\\.[0-9]{0,1000}";
+    prop_oneof![4 => near, 4 => any, 1 => long].prop_map(|text| text.parse().unwrap())
+}
+
+fn bytes() -> impl Strategy<Value = bytes::Bytes> {
+    prop::collection::vec(prop_oneof![Just(0), Just(1), Just(0xFF), any::<u8>()], 0..12).prop_map(Into::into)
+}
+
 fn value() -> impl Strategy<Value = Value> {
     prop_oneof![
+        decimal().prop_map(Value::Decimal),
+        prop_oneof![any::<i64>(), -3..3i64, 1_700_000_000_000..1_800_000_000_000i64].prop_map(Value::Timestamp),
+        bytes().prop_map(Value::Bytes),
         any::<bool>().prop_map(Value::from),
         prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX), -3..3i64].prop_map(Value::from),
         prop_oneof![any::<f64>(), Just(-0.0), Just(f64::NAN), Just(f64::NEG_INFINITY)].prop_map(Value::from),
@@ -66,9 +84,10 @@ proptest! {
         let _ = entry::decode_value(&bytes);
         let _ = sideindex::source::file::parse(&bytes);
         let _ = state::decode(&Cell::put("s", bytes.clone(), 1, bytes.clone()));
-        for encoding in [BaseEncoding::Utf8, BaseEncoding::Json] {
-            for kind in ["text", "int", "float", "bool", "text[]", "int[]"] {
-                let _ = encoding::decode(&attribute(kind, encoding), &bytes);
+        for encoding in BaseEncoding::ALL {
+            for kind in ScalarType::ALL.map(|s| s.name().to_owned()) {
+                let _ = encoding::decode(&attribute(&kind, encoding), &bytes);
+                let _ = encoding::decode(&attribute(&format!("{kind}[]"), encoding), &bytes);
             }
         }
     }
@@ -85,16 +104,48 @@ proptest! {
     }
 
     #[test]
-    fn base_encodings_round_trip(v in value(), many in prop::collection::vec(text(), 1..4)) {
-        let kind = match &v { Value::Bool(_) => "bool", Value::Int(_) => "int", Value::Float(_) => "float", Value::Text(_) => "text" };
-        for encoding in [BaseEncoding::Utf8, BaseEncoding::Json] {
-            let attribute = attribute(kind, encoding);
+    fn base_encodings_round_trip(v in value(), many in prop::collection::vec(value(), 1..4)) {
+        for encoding in BaseEncoding::ALL {
+            let attribute = attribute(kind(&v), encoding);
             let value = AttributeValue::One(v.clone());
-            prop_assert_eq!(encoding::decode(&attribute, &encoding::encode(&attribute, &value)).unwrap(), value);
+            let decoded = encoding::decode(&attribute, &encoding::encode(&attribute, &value)).unwrap();
+            prop_assert_eq!(&decoded, &value);
+            // Not only equal: the same to whoever reads it.
+            prop_assert_eq!(decoded.to_string(), value.to_string());
         }
-        let attribute = attribute("text[]", BaseEncoding::Json);
-        let value = AttributeValue::Many(many.into_iter().map(Value::Text).collect());
+        let attribute = attribute(&format!("{}[]", kind(&many[0])), BaseEncoding::Json);
+        let same = many.iter().filter(|v| kind(v) == kind(&many[0])).cloned().collect();
+        let value = AttributeValue::Many(same);
         prop_assert_eq!(encoding::decode(&attribute, &encoding::encode(&attribute, &value)).unwrap(), value);
+    }
+
+    #[test]
+    fn what_is_shown_reads_back(v in value()) {
+        prop_assert_eq!(encoding::parse(&attribute(kind(&v), BaseEncoding::Utf8), &v.to_string()).unwrap(), v.clone());
+        let json = encoding::from_json(&attribute(kind(&v), BaseEncoding::Json), &v.to_json()).unwrap();
+        prop_assert_eq!(json, Some(AttributeValue::One(v)));
+    }
+
+    /// Decimals against whole numbers of hundredths.
+    #[test]
+    fn decimals_are_ordered_like_numbers(a in -100_000..100_000i64, b in -100_000..100_000i64) {
+        let decimal = |n: i64| Value::Decimal(format!("{}{}.{:02}", if n < 0 { "-" } else { "" }, n.abs() / 100, n.abs() % 100).parse().unwrap());
+        prop_assert_eq!(encoded(&decimal(a)).cmp(&encoded(&decimal(b))), a.cmp(&b));
+    }
+
+    /// Timestamps against the calendar, counted out day by day.
+    #[test]
+    fn timestamps_are_shown_by_the_calendar(days in 0..40_000i64, ms in 0..86_400_000i64) {
+        let (mut year, mut month, mut day) = (1970, 0, days);
+        let leap = |y: i64| y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
+        let length = |y: i64, m: usize| [31, if leap(y) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][m];
+        while day >= length(year, month) {
+            day -= length(year, month);
+            (year, month) = if month == 11 { (year + 1, 0) } else { (year, month + 1) };
+        }
+        let (s, ms_) = (ms / 1000, ms % 1000);
+        let shown = format!("{year}-{:02}-{:02}T{:02}:{:02}:{:02}.{ms_:03}Z", month + 1, day + 1, s / 3600, s / 60 % 60, s % 60);
+        prop_assert_eq!(calendar::show(days * 86_400_000 + ms), shown);
     }
 
     #[test]
@@ -118,6 +169,18 @@ proptest! {
         prop_assert_eq!(state::decode(&candidate.put(7)).unwrap(), (7, candidate.clone()));
         let prune = candidate.prune(7, 3);
         prop_assert_eq!((prune.kind, &prune.qualifier), (CellKind::DeleteColumn, &candidate.put(7).qualifier));
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int",
+        Value::Float(_) => "float",
+        Value::Decimal(_) => "decimal",
+        Value::Timestamp(_) => "timestamp",
+        Value::Text(_) => "text",
+        Value::Bytes(_) => "bytes",
     }
 }
 
@@ -225,6 +288,128 @@ fn formats_are_as_they_were() {
     // What the records looked like when they were first written can still be read.
     serde_json::from_value::<Definition>(fixtures.definition).unwrap();
     serde_json::from_value::<Attribute>(fixtures.attribute).unwrap();
+}
+
+/// `tests/fixtures/types.json`: made by another program, from the definitions of the formats alone. Terms are at rest; HBase's
+/// bytes are what its class `Bytes` writes and reads.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TypeFixtures {
+    terms: Vec<TextFixture>,
+    hbase: Vec<TextFixture>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TextFixture {
+    #[serde(rename = "type")]
+    kind: String,
+    text: String,
+    hex: String,
+    /// False for bytes that are read and not written.
+    #[serde(default = "yes")]
+    written: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[test]
+fn further_types_are_as_they_were() {
+    let fixtures: TypeFixtures = serde_json::from_str(include_str!("fixtures/types.json")).unwrap();
+    assert!(fixtures.terms.len() >= 28 && fixtures.hbase.len() >= 32);
+    for f in &fixtures.terms {
+        let value = encoding::parse(&attribute(&f.kind, BaseEncoding::Utf8), &f.text).unwrap();
+        assert_eq!(hex(&encoded(&value)), f.hex, "term {} {}", f.kind, f.text);
+    }
+    for f in &fixtures.hbase {
+        let attribute = attribute(&f.kind, BaseEncoding::Hbase);
+        let value = AttributeValue::One(encoding::parse(&attribute, &f.text).unwrap());
+        let bytes: Vec<u8> =
+            (0..f.hex.len()).step_by(2).map(|i| u8::from_str_radix(&f.hex[i..i + 2], 16).unwrap()).collect();
+        assert_eq!(encoding::decode(&attribute, &bytes).unwrap(), value, "{} {}", f.kind, f.text);
+        if f.written {
+            assert_eq!(hex(&encoding::encode(&attribute, &value)), f.hex, "{} {}", f.kind, f.text);
+        }
+    }
+}
+
+#[test]
+fn decimals_out_of_bounds_are_refused_at_once() {
+    for text in ["1e1000", "1e-1001", "1e999999999999", "-1e-9223372036854775807", "1e9223372036854775808"] {
+        assert!(text.parse::<Decimal>().is_err(), "{text}");
+    }
+    for text in ["", ".", "e5", "NaN", "inf", "1_000", "0x10", " 1", "1 ", "--1", "1e", "٣"] {
+        assert!(text.parse::<Decimal>().is_err(), "{text:?}");
+    }
+    assert_eq!("0e999999".parse::<Decimal>().unwrap().to_string(), "0");
+    assert!("9".repeat(1_001).parse::<Decimal>().unwrap_err().to_string().contains("1000 digits before the point"));
+    assert!("9".repeat(100_000).parse::<Decimal>().is_err());
+}
+
+#[test]
+fn json_numbers_are_decimals_only_where_they_are_exact() {
+    let read = |json: &str| {
+        let json = serde_json::from_str(json).unwrap();
+        encoding::from_json(&attribute("decimal", BaseEncoding::Json), &json).map(|v| v.unwrap().to_string())
+    };
+    for (json, shown) in [
+        ("1.10", "1.1"),
+        ("9007199254740993", "9007199254740993"),
+        ("18446744073709551615", "18446744073709551615"),
+        ("0.000000123456789012345", "0.000000123456789012345"),
+        ("-1e-7", "-0.0000001"),
+        ("\"0.12345678901234567890\"", "0.1234567890123456789"),
+    ] {
+        assert_eq!(read(json).unwrap(), shown, "{json}");
+    }
+    for json in ["0.12345678901234567", "18446744073709551617", "true", "\"x\""] {
+        assert!(read(json).unwrap_err().to_string().contains("decimal"), "{json}");
+    }
+}
+
+#[test]
+fn timestamps_are_read_in_every_form_or_refused() {
+    let noon = Some(1_796_126_400_000);
+    for text in ["2026-12-01T12:00:00Z", "2026-12-01T12:00:00.000+00:00", "2026-12-01T07:30:00-04:30", "1796126400000"]
+    {
+        assert_eq!(calendar::parse(text), noon, "{text}");
+    }
+    for text in [
+        "",
+        "2026",
+        "2026-13-01T00:00:00Z",
+        "2026-12-01T12:00:00",
+        "2026-12-01T12:00:00.0001Z",
+        "noon",
+        "1.5",
+        "2026-12-01T12:00:00+01:00[Europe/Berlin]",
+    ] {
+        assert_ne!(calendar::parse(text), noon, "{text}");
+        assert!(text == "2026" || calendar::parse(text).is_none(), "{text}");
+    }
+    for ms in [i64::MIN, i64::MAX, 253_402_300_799_999, 253_402_300_800_000, -377_705_116_800_001] {
+        assert_eq!(calendar::parse(&calendar::show(ms)), Some(ms));
+    }
+}
+
+#[test]
+fn declarations_are_read_and_refused_by_what_is_wrong() {
+    for text in ["a:int", "a:text[]", "a:decimal:hbase", "a:bytes:hbase:f:q", "a:bytes:json:f:q:r"] {
+        assert_eq!(text.parse::<AttributeSpec>().unwrap().to_string(), text);
+    }
+    for (text, message) in [
+        ("a", "name:type[:encoding[:family:qualifier]]"),
+        ("a:colour", "unknown attribute type"),
+        ("a:int:phoenix", "expected utf8, json, hbase"),
+        ("a:int:utf8:f", "expected family:qualifier"),
+    ] {
+        let error = text.parse::<AttributeSpec>().unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    let arrays = "a:int[]:hbase".parse::<AttributeSpec>().unwrap().resolve("f", 1).unwrap_err().to_string();
+    assert!(arrays.contains("expected the encoding json for int[], found hbase"), "{arrays}");
 }
 
 #[test]

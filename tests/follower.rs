@@ -7,7 +7,7 @@ use sideindex::error::{Error, ErrorKind, Result};
 use sideindex::index::{self, Counts, Follower, FollowerOptions, Maintainer};
 use sideindex::model::{Cell, CellKind, Row, RowMutation};
 use sideindex::query::{self, Consistency};
-use sideindex::schema::{Catalog, DefinitionSpec, QUARANTINE_TABLE};
+use sideindex::schema::{AttributeSpec, Catalog, DefinitionSpec, QUARANTINE_TABLE};
 use sideindex::source::{self, ChangeLogSource};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
 use sideindex::store::{Capabilities, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
@@ -108,7 +108,7 @@ impl World {
         let catalog = Catalog::open(Arc::new(store.clone()) as Arc<dyn Store>).await.unwrap();
         catalog.create_table(TABLE, &["a".to_owned()], 10).await.unwrap();
         let types = [("colour", "text"), ("size", "int")];
-        let types: Vec<_> = types.iter().map(|(n, t)| ((*n).to_owned(), t.parse().unwrap())).collect();
+        let types: Vec<_> = types.iter().map(|(n, t)| AttributeSpec::new(*n, t.parse().unwrap())).collect();
         catalog.declare(TABLE, &types).await.unwrap();
         for (name, on) in [("by_colour", vec!["colour"]), ("by_size", vec!["size"]), ("both", vec!["colour", "size"])] {
             let on = on.into_iter().map(str::to_owned).collect();
@@ -225,7 +225,7 @@ async fn an_entry_too_long_for_a_row_key_goes_to_quarantine_by_definition() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_with_too_many_combinations_is_found_again_when_it_has_fewer() {
     let world = World::new().await;
-    let arrays = ["left", "right"].map(|name| (name.to_owned(), "int[]".parse().unwrap()));
+    let arrays = ["left", "right"].map(|name| AttributeSpec::new(name, "int[]".parse().unwrap()));
     world.catalog.declare(TABLE, &arrays).await.unwrap();
     let on = vec!["left".to_owned(), "right".to_owned()];
     let spec = DefinitionSpec { name: "pairs".to_owned(), on, ..DefinitionSpec::default() };
@@ -306,7 +306,7 @@ async fn two_catalogs_of_one_store_never_give_one_code_twice() {
     let world = World::new().await;
     let other = Catalog::open(Arc::new(world.store.clone()) as Arc<dyn Store>).await.unwrap();
     for i in 0..50 {
-        let names = [format!("x{i}"), format!("y{i}")].map(|n| vec![(n, "int".parse().unwrap())]);
+        let names = [format!("x{i}"), format!("y{i}")].map(|n| vec![AttributeSpec::new(n, "int".parse().unwrap())]);
         let (a, b) = tokio::join!(world.catalog.declare(TABLE, &names[0]), other.declare(TABLE, &names[1]));
         a.unwrap();
         b.unwrap();

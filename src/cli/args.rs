@@ -133,8 +133,9 @@ pub enum TableCommand {
         /// A column family; attributes live in the first
         #[arg(long = "family", required = true, value_name = "NAME")]
         families: Vec<String>,
-        /// Declare an attribute: text, int, float, bool, or one of them followed by []
-        #[arg(long = "attr", value_name = "NAME:TYPE")]
+        /// Declare an attribute: text, int, float, bool, decimal, timestamp, bytes, or one of them followed by []; encoded as
+        /// utf8, json or hbase (the class Bytes)
+        #[arg(long = "attr", value_name = "NAME:TYPE[:ENCODING[:FAMILY:QUALIFIER]]")]
         attributes: Vec<String>,
         /// Versions of a cell that can be read
         #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -156,8 +157,8 @@ pub struct LoadArgs {
     /// Files of JSON lines, plain or .zst; - is standard input
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Declare an attribute before loading
-    #[arg(long = "attr", value_name = "NAME:TYPE")]
+    /// Declare an attribute before loading, as for `table create`
+    #[arg(long = "attr", value_name = "NAME:TYPE[:ENCODING[:FAMILY:QUALIFIER]]")]
     pub attributes: Vec<String>,
     /// Leave the indexes behind; `apply` brings them up to date
     #[arg(long)]

@@ -43,7 +43,7 @@ pub async fn run(global: &Global, command: &TableCommand) -> Result<()> {
                     a.name.clone(),
                     a.kind.to_string(),
                     format!("{}:{}", a.family, a.qualifier),
-                    format!("{:?}", a.encoding).to_lowercase(),
+                    a.encoding.to_string(),
                     uses.join(", "),
                 ]);
             }

@@ -1,10 +1,10 @@
 //! Order-preserving, self-delimiting encodings of single values: what entry keys are made of (DESIGN.md §4).
 //!
 //! A term is a type byte and a body. Under `memcmp` null is below everything, and values of one type are in their own
-//! order. Integers are big-endian with the sign bit flipped; floats by the sign trick; text has each 0x00 written as
-//! 0x00 0xFF and ends in 0x00 0x01.
+//! order. Integers and timestamps are big-endian with the sign bit flipped; floats by the sign trick; decimals by sign, place
+//! of the point and pairs of digits; text and bytes have each 0x00 written as 0x00 0xFF and end in 0x00 0x01.
 
-use super::{Float, Value};
+use super::{Decimal, Float, Value};
 use crate::error::{Error, Result};
 
 /// Type byte of null: below all others.
@@ -12,7 +12,10 @@ pub const NULL: u8 = 0x05;
 const BOOL: u8 = 0x10;
 const INT: u8 = 0x20;
 const FLOAT: u8 = 0x28;
+const DECIMAL: u8 = 0x30;
+const TIMESTAMP: u8 = 0x40;
 const TEXT: u8 = 0x50;
+const BYTES: u8 = 0x60;
 
 const SIGN: u64 = 1 << 63;
 
@@ -36,9 +39,21 @@ pub fn encode(value: &Value, out: &mut Vec<u8>) {
             let bits = f.get().to_bits();
             out.extend(if bits & SIGN == 0 { bits ^ SIGN } else { !bits }.to_be_bytes());
         }
+        Value::Decimal(decimal) => {
+            out.push(DECIMAL);
+            decimal.encode(out);
+        }
+        Value::Timestamp(ms) => {
+            out.push(TIMESTAMP);
+            out.extend((ms.cast_unsigned() ^ SIGN).to_be_bytes());
+        }
         Value::Text(text) => {
             out.push(TEXT);
             escape(text.as_bytes(), out);
+        }
+        Value::Bytes(bytes) => {
+            out.push(BYTES);
+            escape(bytes, out);
         }
     }
 }
@@ -105,8 +120,9 @@ pub fn len(bytes: &[u8]) -> Result<usize> {
     let fixed = match bytes.first() {
         Some(&NULL) => 1,
         Some(&BOOL) => 2,
-        Some(&INT | &FLOAT) => 9,
-        Some(&TEXT) => return Ok(1 + escaped_len(&bytes[1..])?.0),
+        Some(&INT | &FLOAT | &TIMESTAMP) => 9,
+        Some(&DECIMAL) => return Ok(1 + Decimal::encoded_len(&bytes[1..])?),
+        Some(&TEXT | &BYTES) => return Ok(1 + escaped_len(&bytes[1..])?.0),
         Some(other) => return Err(Error::corrupt(format!("expected the type byte of a term, found {other:#04x}"))),
         None => return Err(Error::corrupt("expected a term, found the end")),
     };
@@ -156,6 +172,9 @@ pub fn decode(bytes: &[u8]) -> Result<Option<Value>> {
             let bits = number();
             Value::Float(Float::new(f64::from_bits(if bits & SIGN == 0 { !bits } else { bits ^ SIGN })))
         }
+        DECIMAL => Value::Decimal(Decimal::decode(body)?),
+        TIMESTAMP => Value::Timestamp((number() ^ SIGN).cast_signed()),
+        BYTES => Value::Bytes(unescape(&body[..body.len() - 2]).into()),
         _ => {
             let text = unescape(&body[..body.len() - 2]);
             Value::Text(

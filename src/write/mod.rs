@@ -7,7 +7,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, CellKind, Position, RowMutation, Timestamp, check_timestamp, escaped};
-use crate::schema::{Attribute, AttributeType, AttributeValue, Catalog, TableSchema, encoding};
+use crate::schema::{Attribute, AttributeSpec, AttributeType, AttributeValue, Catalog, TableSchema, encoding};
 use crate::store::{Columns, Durability, ReadSpec};
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -151,7 +151,7 @@ impl Writer {
     }
 
     /// The schema with the attributes that are new, and those: not recorded yet, with codes that are none.
-    async fn learn(&self, changes: &[RowChange]) -> Result<(Arc<TableSchema>, Vec<(String, AttributeType)>)> {
+    async fn learn(&self, changes: &[RowChange]) -> Result<(Arc<TableSchema>, Vec<AttributeSpec>)> {
         let schema = Arc::clone(&*self.schema.lock().await);
         let mut fresh: BTreeMap<String, AttributeType> = BTreeMap::new();
         for change in changes {
@@ -170,7 +170,8 @@ impl Writer {
         }
         let family = &schema.families[0];
         let attributes = fresh.iter().map(|(name, kind)| Attribute::inferred(name, *kind, family, 0));
-        Ok((Arc::new(schema.with_attributes(attributes)), fresh.into_iter().collect()))
+        let schema = Arc::new(schema.with_attributes(attributes));
+        Ok((schema, fresh.into_iter().map(|(name, kind)| AttributeSpec::new(name, kind)).collect()))
     }
 }
 
@@ -193,6 +194,12 @@ fn cells(schema: &TableSchema, change: &RowChange) -> Result<(Option<Timestamp>,
             // Nothing is known of it, so it is null: the column it would be in is cleared all the same.
             None => {
                 crate::schema::check_name("an attribute", name)?;
+                if let Some(other) = schema.attribute_at(schema.families[0].as_bytes(), name.as_bytes()) {
+                    return Err(Error::invalid(format!(
+                        "expected the attribute {}, found {name}, which is the name of its column only",
+                        other.name
+                    )));
+                }
                 Cell::delete(CellKind::DeleteColumn, schema.families[0].clone(), name.clone(), 0)
             }
         };
@@ -209,7 +216,7 @@ fn encode(name: &str, attribute: &Attribute, value: &AttributeValue) -> Result<B
     if bytes.is_empty() {
         return Err(Error::new(
             ErrorKind::InvalidInput,
-            "expected a value, found an empty text: it would be an empty cell, which is never written; use null to clear",
+            "expected a value, found an empty one: it would be an empty cell, which is never written; use null to clear",
         )
         .within(format!("attribute {name}")));
     }
