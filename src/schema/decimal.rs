@@ -86,15 +86,16 @@ impl Decimal {
         }
     }
 
-    /// The length of the ordered form at the start of `bytes`, as far as its end can be seen.
+    /// The length of the ordered form at the start of `bytes`, each of which is inverted by `mask`, as far as its end can be
+    /// seen.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`].
-    pub fn encoded_len(bytes: &[u8]) -> Result<usize> {
-        let end = match bytes.first() {
-            Some(&ZERO) => return Ok(1),
-            Some(&POSITIVE) => 0x00,
-            Some(&NEGATIVE) => 0xFF,
+    pub fn encoded_len(bytes: &[u8], mask: u8) -> Result<usize> {
+        let end = match bytes.first().map(|b| b ^ mask) {
+            Some(ZERO) => return Ok(1),
+            Some(POSITIVE) => mask,
+            Some(NEGATIVE) => !mask,
             Some(other) => return Err(Error::corrupt(format!("expected the sign of a decimal, found {other:#04x}"))),
             None => return Err(Error::corrupt("expected a decimal, found the end")),
         };
@@ -109,7 +110,7 @@ impl Decimal {
     /// [`ErrorKind::Corrupt`] for anything [`Self::encode`] does not write.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let unfit = || Error::corrupt(format!("expected a decimal, found {}", bytes.escape_ascii()));
-        if Self::encoded_len(bytes)? != bytes.len() {
+        if Self::encoded_len(bytes, 0)? != bytes.len() {
             return Err(unfit());
         }
         let (mask, sign) = match bytes[0] {
