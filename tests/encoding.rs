@@ -243,6 +243,7 @@ fn attribute(kind: &str, encoding: BaseEncoding) -> Attribute {
         encoding,
         family: "f".into(),
         qualifier: "x".into(),
+        key_part: None,
     }
 }
 

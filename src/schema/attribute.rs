@@ -219,9 +219,11 @@ impl AttributeSpec {
         let other = |is: &dyn fmt::Display, cannot: &dyn fmt::Display| {
             Some(format!("attribute {} is {is}, and cannot be {cannot} as well", self.name))
         };
-        let column = |family: &str, qualifier: &str| format!("in column {family}:{qualifier}");
         if self.kind != known.kind {
             return other(&known.kind, &self.kind);
+        }
+        if known.key_part.is_some() && (self.encoding.is_some() || self.family.is_some()) {
+            return other(&known.place(), &"in a column");
         }
         if let Some(encoding) = self.encoding.filter(|e| *e != known.encoding) {
             return other(&format!("encoded as {}", known.encoding), &encoding);
@@ -229,7 +231,7 @@ impl AttributeSpec {
         let family = self.family.as_deref().unwrap_or(&known.family);
         let qualifier = self.qualifier.as_deref().unwrap_or(&known.qualifier);
         if (family, qualifier) != (known.family.as_str(), known.qualifier.as_str()) {
-            return other(&column(&known.family, &known.qualifier), &column(family, qualifier));
+            return other(&format!("in column {}", known.place()), &format!("in column {family}:{qualifier}"));
         }
         None
     }
@@ -270,7 +272,7 @@ impl fmt::Display for AttributeSpec {
     }
 }
 
-/// A named, typed column of a base table.
+/// A named, typed column of a base table, or part of its row key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attribute {
     /// The name queries use.
@@ -286,9 +288,27 @@ pub struct Attribute {
     pub family: String,
     /// Column qualifier.
     pub qualifier: String,
+    /// The place of the part of the row key that it is, from 0; such an attribute has no column: family and qualifier are
+    /// empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_part: Option<usize>,
 }
 
 impl Attribute {
+    /// An attribute that is a part of the row key.
+    pub fn of_key(name: &str, kind: AttributeType, place: usize, code: Code) -> Self {
+        let inferred = Self::inferred(name, kind, "", code);
+        Self { qualifier: String::new(), key_part: Some(place), ..inferred }
+    }
+
+    /// Where it is, in words: `family:qualifier`, or the part of the row key.
+    pub fn place(&self) -> String {
+        match self.key_part {
+            Some(place) => format!("row key, part {}", place + 1),
+            None => format!("{}:{}", self.family, self.qualifier),
+        }
+    }
+
     /// An attribute as it is recorded when it is first seen: named after its qualifier, in the usual encoding.
     pub fn inferred(name: &str, kind: AttributeType, family: &str, code: Code) -> Self {
         Self {
@@ -298,6 +318,7 @@ impl Attribute {
             encoding: BaseEncoding::usual(kind),
             family: family.to_owned(),
             qualifier: name.to_owned(),
+            key_part: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! | row | qualifier | value |
 //! |---|---|---|
 //! | `table/<name>` | `families` | JSON list of family names |
+//! | | `key` | JSON [`Key`], if the parts of row keys are declared |
 //! | `dictionary/<table>` | `a:<attribute>`, `d:<definition>#<generation>` | code(2) |
 //! | `attribute/<table>` | attribute name | JSON [`Attribute`] |
 //! | `definition/<table>` | definition name | JSON [`Definition`] |
@@ -11,7 +12,7 @@
 //!
 //! Table names hold no `/`, so no row is a prefix of another table's.
 
-use super::{Attribute, AttributeSpec, Code, Definition, DefinitionSpec, TableSchema, check_name};
+use super::{Attribute, AttributeSpec, Code, Definition, DefinitionSpec, Key, TableSchema, check_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, Row, RowMutation, Timestamp};
 use crate::store::{Durability, ReadSpec, Scan, Store, TableDescriptor};
@@ -152,9 +153,10 @@ impl Catalog {
             ));
         };
         let families = json(table, families)?;
+        let key = table.newest(META_FAMILY.as_bytes(), b"key").map(|cell| json(table, cell)).transpose()?;
         let attributes = attributes.cells.iter().map(|c| json(attributes, c)).collect::<Result<_>>()?;
         let definitions = definitions.cells.iter().map(|c| definition(definitions, c)).collect::<Result<_>>()?;
-        Ok(TableSchema::new(name.to_owned(), families, attributes, definitions))
+        Ok(TableSchema::new(name.to_owned(), families, attributes, definitions).with_key(key.map(Arc::new)))
     }
 
     /// Records attributes of a table that were not known before, and gives the schema with them. Those that are known must
@@ -170,6 +172,44 @@ impl Catalog {
         if fresh.is_empty() {
             return Ok(schema);
         }
+        self.put_attributes(table, fresh).await
+    }
+
+    /// Records what the row keys of a table are made of; the parts become attributes. A key that is there already may be
+    /// declared again.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`] when the table's keys are made of other parts, or an attribute has the name of one.
+    pub async fn declare_key(&self, table: &str, key: &Key) -> Result<TableSchema> {
+        let _guard = CHANGES.lock().await;
+        let schema = self.table(table).await?;
+        if let Some(known) = schema.key().filter(|known| ***known != *key) {
+            return Err(Error::new(
+                ErrorKind::AlreadyExists,
+                format!("the row keys of table {table} are {known}, and cannot be {key} as well"),
+            ));
+        }
+        let parts = || key.parts().iter().zip(key.kinds()).enumerate();
+        let mut fresh = Vec::new();
+        for (place, (part, kind)) in parts() {
+            match schema.attribute(&part.name) {
+                None => fresh.push(Attribute::of_key(&part.name, kind, place, 0)),
+                Some(known) if known.key_part == Some(place) => {}
+                Some(known) => {
+                    return Err(Error::new(
+                        ErrorKind::AlreadyExists,
+                        format!("key part {}: {} is an attribute already, in {}", part.name, part.name, known.place()),
+                    ));
+                }
+            }
+        }
+        // The key first: if this is cut short, declaring it again adds the attributes that are missing.
+        self.put_meta(&meta_row("table", table), vec![("key".to_owned(), encode_json(key)?)]).await?;
+        self.put_attributes(table, fresh).await
+    }
+
+    /// Gives attributes codes and records them.
+    async fn put_attributes(&self, table: &str, fresh: Vec<Attribute>) -> Result<TableSchema> {
         let names: Vec<String> = fresh.iter().map(|a| format!("a:{}", a.name)).collect();
         let codes = self.codes(table, &names).await?;
         let record = |(attribute, code)| {

@@ -11,6 +11,7 @@ pub mod entry;
 pub mod filter;
 pub mod function;
 mod hbase;
+pub mod key;
 pub mod state;
 mod table;
 pub mod term;
@@ -22,6 +23,7 @@ pub use decimal::Decimal;
 pub use definition::{Definition, DefinitionSpec, Lifecycle, NO_FLOOR, Operand, Term, TermSpec};
 pub use filter::{Condition, Filter, FilterTree};
 pub use function::Function;
+pub use key::Key;
 pub use table::{ROW_KEY, TableSchema, check_name};
 pub use value::{AttributeValue, Float, Value};
 

@@ -216,6 +216,7 @@ fn attribute(column: &Column) -> Attribute {
         encoding: column.encoding,
         family: column.family.to_owned(),
         qualifier: format!("q-{}", column.name),
+        key_part: None,
     }
 }
 

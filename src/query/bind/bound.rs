@@ -62,7 +62,11 @@ impl Slot {
     /// # Errors
     /// [`WrongType`](crate::error::ErrorKind::WrongType).
     pub(crate) fn decode(&self, cell: &[u8]) -> Result<(AttributeValue, TermValue)> {
-        let value = encoding::decode(&self.attribute, cell)?;
+        Ok(self.seen(encoding::decode(&self.attribute, cell)?))
+    }
+
+    /// The attribute's value under the functions: the value, and what is compared.
+    pub(crate) fn seen(&self, value: AttributeValue) -> (AttributeValue, TermValue) {
         let value = match value {
             value if self.functions.is_empty() => value,
             AttributeValue::One(value) => AttributeValue::One(function::apply(&self.functions, value)),
@@ -71,7 +75,7 @@ impl Slot {
             }
         };
         let term = TermValue::of(&value);
-        Ok((value, term))
+        (value, term)
     }
 }
 
@@ -167,11 +171,11 @@ impl Predicate {
         }
     }
 
-    /// Whether it can only hold for rows in which some attribute is present.
-    pub(crate) fn needs_an_attribute(&self) -> bool {
+    /// Whether it can only hold for rows in which some column of an attribute is present.
+    pub(crate) fn needs_a_column(&self, slots: &[Slot]) -> bool {
         match self {
-            Self::And(parts) => parts.iter().any(Self::needs_an_attribute),
-            Self::Or(parts) => parts.iter().all(Self::needs_an_attribute),
+            Self::And(parts) => parts.iter().any(|p| p.needs_a_column(slots)),
+            Self::Or(parts) => parts.iter().all(|p| p.needs_a_column(slots)),
             Self::Test(test) => test.column != Column::RowKey,
         }
     }
