@@ -278,6 +278,40 @@ fn formats_are_as_they_were() {
     serde_json::from_value::<Attribute>(fixtures.attribute).unwrap();
 }
 
+/// `tests/fixtures/formats-2.json`: what definitions of format 2 brought.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fixtures2 {
+    definition: serde_json::Value,
+    key_forms: Vec<KeyFormFixture>,
+    covered_entry_value: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyFormFixture {
+    text: Option<String>,
+    descending: bool,
+    limit: u32,
+    hex: String,
+}
+
+#[test]
+fn formats_of_definitions_2_are_as_they_were() {
+    let fixtures: Fixtures2 = serde_json::from_str(include_str!("fixtures/formats-2.json")).unwrap();
+    let definition: Definition = serde_json::from_value(fixtures.definition.clone()).unwrap();
+    assert_eq!(definition.format, 2);
+    assert_eq!(serde_json::to_value(&definition).unwrap(), fixtures.definition);
+    assert!(fixtures.key_forms.len() >= 6);
+    for f in &fixtures.key_forms {
+        let term = f.text.as_ref().map_or(vec![term::NULL], |text| encoded(&text.as_str().into()));
+        let shape = Shape { descending: f.descending, limit: f.limit };
+        assert_eq!(hex(&shape.encode(&term).unwrap()), f.hex, "{:?}", f.text);
+    }
+    let covered = [encoded(&7.into()), vec![term::NULL]].concat();
+    assert_eq!(hex(&entry::encode_value(true, &covered)), fixtures.covered_entry_value);
+}
+
 #[test]
 fn an_unknown_entry_format_is_refused() {
     let error = entry::decode_value(&[2, 0]).unwrap_err().to_string();
