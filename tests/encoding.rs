@@ -7,8 +7,8 @@ use sideindex::model::{Cell, CellKind};
 use sideindex::schema::state::{self, Candidate, TermValue};
 use sideindex::schema::term::Shape;
 use sideindex::schema::{
-    Attribute, AttributeSpec, AttributeValue, BaseEncoding, Decimal, Definition, Lifecycle, ScalarType, Value,
-    calendar, encoding, entry, term,
+    Attribute, AttributeValue, BaseEncoding, Decimal, Definition, Lifecycle, ScalarType, Value, calendar, encoding,
+    entry, term,
 };
 use std::cmp::Ordering;
 
@@ -162,6 +162,15 @@ proptest! {
         prop_assert!(key.starts_with(&entry::prefix(key[0], definition.code, &terms)));
         let after = entry::after_prefix(&entry::prefix(key[0], definition.code, &terms)).unwrap();
         prop_assert!(key < after);
+    }
+
+    #[test]
+    fn descending_key_forms_of_every_type_reverse_the_order((a, b) in same_type_pair(), tail in any::<[u8; 3]>()) {
+        let shape = Shape { descending: true, limit: 0 };
+        let form = |v: &Value| shape.encode(&encoded(v)).unwrap().into_owned();
+        prop_assert_eq!(form(&a).cmp(&form(&b)), b.cmp(&a));
+        prop_assert_eq!(shape.len(&[form(&a), tail.to_vec()].concat()).unwrap(), form(&a).len());
+        prop_assert_eq!(shape.decode(&form(&a)).unwrap().unwrap().into_owned(), encoded(&a));
     }
 
     #[test]
@@ -342,126 +351,38 @@ fn formats_are_as_they_were() {
     serde_json::from_value::<Attribute>(fixtures.attribute).unwrap();
 }
 
-/// `tests/fixtures/types.json`: made by another program, from the definitions of the formats alone. Terms are at rest; HBase's
-/// bytes are what its class `Bytes` writes and reads.
+/// `tests/fixtures/formats-2.json`: what definitions of format 2 brought.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TypeFixtures {
-    terms: Vec<TextFixture>,
-    hbase: Vec<TextFixture>,
+struct Fixtures2 {
+    definition: serde_json::Value,
+    key_forms: Vec<KeyFormFixture>,
+    covered_entry_value: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TextFixture {
-    #[serde(rename = "type")]
-    kind: String,
-    text: String,
+struct KeyFormFixture {
+    text: Option<String>,
+    descending: bool,
+    limit: u32,
     hex: String,
-    /// False for bytes that are read and not written.
-    #[serde(default = "yes")]
-    written: bool,
-}
-
-fn yes() -> bool {
-    true
 }
 
 #[test]
-fn further_types_are_as_they_were() {
-    let fixtures: TypeFixtures = serde_json::from_str(include_str!("fixtures/types.json")).unwrap();
-    assert!(fixtures.terms.len() >= 28 && fixtures.hbase.len() >= 32);
-    for f in &fixtures.terms {
-        let value = encoding::parse(&attribute(&f.kind, BaseEncoding::Utf8), &f.text).unwrap();
-        assert_eq!(hex(&encoded(&value)), f.hex, "term {} {}", f.kind, f.text);
+fn formats_of_definitions_2_are_as_they_were() {
+    let fixtures: Fixtures2 = serde_json::from_str(include_str!("fixtures/formats-2.json")).unwrap();
+    let definition: Definition = serde_json::from_value(fixtures.definition.clone()).unwrap();
+    assert_eq!(definition.format, 2);
+    assert_eq!(serde_json::to_value(&definition).unwrap(), fixtures.definition);
+    assert!(fixtures.key_forms.len() >= 6);
+    for f in &fixtures.key_forms {
+        let term = f.text.as_ref().map_or(vec![term::NULL], |text| encoded(&text.as_str().into()));
+        let shape = Shape { descending: f.descending, limit: f.limit };
+        assert_eq!(hex(&shape.encode(&term).unwrap()), f.hex, "{:?}", f.text);
     }
-    for f in &fixtures.hbase {
-        let attribute = attribute(&f.kind, BaseEncoding::Hbase);
-        let value = AttributeValue::One(encoding::parse(&attribute, &f.text).unwrap());
-        let bytes: Vec<u8> =
-            (0..f.hex.len()).step_by(2).map(|i| u8::from_str_radix(&f.hex[i..i + 2], 16).unwrap()).collect();
-        assert_eq!(encoding::decode(&attribute, &bytes).unwrap(), value, "{} {}", f.kind, f.text);
-        if f.written {
-            assert_eq!(hex(&encoding::encode(&attribute, &value)), f.hex, "{} {}", f.kind, f.text);
-        }
-    }
-}
-
-#[test]
-fn decimals_out_of_bounds_are_refused_at_once() {
-    for text in ["1e1000", "1e-1001", "1e999999999999", "-1e-9223372036854775807", "1e9223372036854775808"] {
-        assert!(text.parse::<Decimal>().is_err(), "{text}");
-    }
-    for text in ["", ".", "e5", "NaN", "inf", "1_000", "0x10", " 1", "1 ", "--1", "1e", "٣"] {
-        assert!(text.parse::<Decimal>().is_err(), "{text:?}");
-    }
-    assert_eq!("0e999999".parse::<Decimal>().unwrap().to_string(), "0");
-    assert!("9".repeat(1_001).parse::<Decimal>().unwrap_err().to_string().contains("1000 digits before the point"));
-    assert!("9".repeat(100_000).parse::<Decimal>().is_err());
-}
-
-#[test]
-fn json_numbers_are_decimals_only_where_they_are_exact() {
-    let read = |json: &str| {
-        let json = serde_json::from_str(json).unwrap();
-        encoding::from_json(&attribute("decimal", BaseEncoding::Json), &json).map(|v| v.unwrap().to_string())
-    };
-    for (json, shown) in [
-        ("1.10", "1.1"),
-        ("9007199254740993", "9007199254740993"),
-        ("18446744073709551615", "18446744073709551615"),
-        ("0.000000123456789012345", "0.000000123456789012345"),
-        ("-1e-7", "-0.0000001"),
-        ("\"0.12345678901234567890\"", "0.1234567890123456789"),
-    ] {
-        assert_eq!(read(json).unwrap(), shown, "{json}");
-    }
-    for json in ["0.12345678901234567", "18446744073709551617", "true", "\"x\""] {
-        assert!(read(json).unwrap_err().to_string().contains("decimal"), "{json}");
-    }
-}
-
-#[test]
-fn timestamps_are_read_in_every_form_or_refused() {
-    let noon = Some(1_796_126_400_000);
-    for text in ["2026-12-01T12:00:00Z", "2026-12-01T12:00:00.000+00:00", "2026-12-01T07:30:00-04:30", "1796126400000"]
-    {
-        assert_eq!(calendar::parse(text), noon, "{text}");
-    }
-    for text in [
-        "",
-        "2026",
-        "2026-13-01T00:00:00Z",
-        "2026-12-01T12:00:00",
-        "2026-12-01T12:00:00.0001Z",
-        "noon",
-        "1.5",
-        "2026-12-01T12:00:00+01:00[Europe/Berlin]",
-    ] {
-        assert_ne!(calendar::parse(text), noon, "{text}");
-        assert!(text == "2026" || calendar::parse(text).is_none(), "{text}");
-    }
-    for ms in [i64::MIN, i64::MAX, 253_402_300_799_999, 253_402_300_800_000, -377_705_116_800_001] {
-        assert_eq!(calendar::parse(&calendar::show(ms)), Some(ms));
-    }
-}
-
-#[test]
-fn declarations_are_read_and_refused_by_what_is_wrong() {
-    for text in ["a:int", "a:text[]", "a:decimal:hbase", "a:bytes:hbase:f:q", "a:bytes:json:f:q:r"] {
-        assert_eq!(text.parse::<AttributeSpec>().unwrap().to_string(), text);
-    }
-    for (text, message) in [
-        ("a", "name:type[:encoding[:family:qualifier]]"),
-        ("a:colour", "unknown attribute type"),
-        ("a:int:phoenix", "expected utf8, json, hbase"),
-        ("a:int:utf8:f", "expected family:qualifier"),
-    ] {
-        let error = text.parse::<AttributeSpec>().unwrap_err().to_string();
-        assert!(error.contains(message), "{error}");
-    }
-    let arrays = "a:int[]:hbase".parse::<AttributeSpec>().unwrap().resolve("f", 1).unwrap_err().to_string();
-    assert!(arrays.contains("expected the encoding json for int[], found hbase"), "{arrays}");
+    let covered = [encoded(&7.into()), vec![term::NULL]].concat();
+    assert_eq!(hex(&entry::encode_value(true, &covered)), fixtures.covered_entry_value);
 }
 
 #[test]

@@ -176,7 +176,10 @@ impl Predicate {
         match self {
             Self::And(parts) => parts.iter().any(|p| p.needs_a_column(slots)),
             Self::Or(parts) => parts.iter().all(|p| p.needs_a_column(slots)),
-            Self::Test(test) => test.column != Column::RowKey,
+            Self::Test(test) => match test.column {
+                Column::RowKey => false,
+                Column::Attribute(slot) => slots[slot].attribute.key_part.is_none(),
+            },
         }
     }
 }

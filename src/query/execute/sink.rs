@@ -195,7 +195,7 @@ mod tests {
 
     fn base(plan: &Plan, size: usize) -> BaseRow {
         let cell = Cell::put("a", "size", 1, size.to_string());
-        BaseRow::decode(Row { key: format!("row {size}").into(), cells: vec![cell] }, &plan.slots, &[0])
+        BaseRow::decode(Row { key: format!("row {size}").into(), cells: vec![cell] }, &plan.slots, &[0], None)
     }
 
     #[test]

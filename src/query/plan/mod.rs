@@ -5,6 +5,7 @@
 mod advice;
 mod candidates;
 mod choose;
+mod key_range;
 mod path;
 
 pub(crate) use candidates::{Candidates, candidates};
@@ -15,9 +16,10 @@ use super::bind::{BoundQuery, Column, Order, Output, Predicate, Slot};
 use super::{Consistency, Options};
 use crate::error::{Error, ErrorKind};
 use crate::schema::domain::{Edge, Side};
-use crate::schema::{BaseEncoding, ScalarType, TableSchema, Value, term};
+use crate::schema::{BaseEncoding, Key, TableSchema, Value, term};
 use crate::store::{ColumnFilter, Columns, Comparison};
 use bytes::Bytes;
+use std::sync::Arc;
 
 /// How a query is answered.
 #[derive(Debug, Clone)]
@@ -25,6 +27,8 @@ pub struct Plan {
     pub(crate) query: BoundQuery,
     pub(crate) consistency: Consistency,
     pub(crate) index_table: String,
+    /// What the row keys are made of, if that is declared.
+    pub(crate) key: Option<Arc<Key>>,
     /// The slots of the query, then further terms of the definitions read.
     pub(crate) slots: Vec<Slot>,
     pub(crate) reading: Reading,
@@ -125,6 +129,7 @@ pub(crate) fn plan(
     Plan {
         consistency: options.consistency,
         index_table: schema.index_table(),
+        key: schema.key().cloned(),
         slots: candidates.slots.clone(),
         query,
         reading,
@@ -180,7 +185,7 @@ fn scan(query: &BoundQuery) -> ScanPath {
         }
     }
     // A row without any of the columns read is not seen at all, and yet exists.
-    let columns = if query.predicate.needs_an_attribute() {
+    let columns = if query.predicate.needs_a_column(&query.slots) {
         columns_of(&query.slots, 0..query.slots.len())
     } else {
         Columns::All
@@ -197,22 +202,26 @@ fn row_edge(edge: &Edge) -> Option<Bytes> {
     }
 }
 
-/// The store's filter for `attribute = value`, where the cell's bytes are the value's: only text in UTF-8 is.
+/// The store's filter for `attribute = value`, where the cell's bytes are the value's: text, and bytes as they are.
 fn pushed_down(slot: &Slot, encoded: &[u8]) -> Option<ColumnFilter> {
     let attribute = &slot.attribute;
     if !slot.functions.is_empty()
+        || attribute.key_part.is_some()
         || attribute.kind.array
-        || attribute.kind.scalar != ScalarType::Text
-        || attribute.encoding != BaseEncoding::Utf8
+        || attribute.encoding == BaseEncoding::Json
     {
         return None;
     }
-    let Ok(Some(Value::Text(text))) = term::decode(encoded) else { return None };
+    let operand: Bytes = match (term::decode(encoded).ok()??, attribute.encoding) {
+        (Value::Text(text), _) => text.into(),
+        (Value::Bytes(bytes), BaseEncoding::Hbase) => bytes,
+        _ => return None,
+    };
     Some(ColumnFilter {
         family: Bytes::copy_from_slice(attribute.family.as_bytes()),
         qualifier: Bytes::copy_from_slice(attribute.qualifier.as_bytes()),
         comparison: Comparison::Equal,
-        operand: text.into(),
+        operand,
     })
 }
 
@@ -224,11 +233,13 @@ const FEW_COLUMNS: usize = 8;
 pub(crate) fn columns_of(all: &[Slot], slots: impl Iterator<Item = usize>) -> Columns {
     let mut columns: Vec<(Bytes, Bytes)> = slots
         .map(|slot| &all[slot].attribute)
+        .filter(|a| a.key_part.is_none())
         .map(|a| (Bytes::copy_from_slice(a.family.as_bytes()), Bytes::copy_from_slice(a.qualifier.as_bytes())))
         .collect();
     columns.sort_unstable();
     columns.dedup();
-    if columns.len() > FEW_COLUMNS { Columns::All } else { Columns::Exact(columns) }
+    // A row of which only the key is needed has to be seen all the same.
+    if columns.is_empty() || columns.len() > FEW_COLUMNS { Columns::All } else { Columns::Exact(columns) }
 }
 
 #[cfg(test)]

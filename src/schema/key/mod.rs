@@ -6,6 +6,7 @@
 mod part;
 mod text;
 
+pub(crate) use part::int_bytes;
 pub use part::{Extent, Hash, KeyPart, PartKind};
 
 use super::{AttributeType, ROW_KEY, Value, check_name};
@@ -105,6 +106,9 @@ impl Key {
     /// # Errors
     /// [`ErrorKind::WrongType`] says which part the key does not fit, and why.
     pub fn split(&self, key: &[u8]) -> Result<Vec<Value>> {
+        if key.is_empty() {
+            return Err(Error::new(ErrorKind::WrongType, "expected a row key, found an empty one"));
+        }
         let mut values = Vec::with_capacity(self.parts.len());
         let mut rest = key;
         for (i, part) in self.parts.iter().enumerate() {

@@ -97,7 +97,8 @@ impl PartKind {
         }
     }
 
-    fn extent(&self) -> Option<Extent> {
+    /// Where its bytes end; none for integers.
+    pub(crate) fn extent(&self) -> Option<Extent> {
         match self {
             Self::Text(extent) | Self::Bytes(extent) => Some(*extent),
             Self::Hash { len, .. } => Some(Extent::Fixed((*len).into())),
@@ -166,8 +167,7 @@ impl KeyPart {
         let too_short = |len: usize| self.unfit(format!("expected {len} bytes, found {}", bytes.len()));
         let (plain, rest) = match (self.kind.extent(), &self.kind) {
             (None, PartKind::Int { width, ordered }) => {
-                let (int, rest) =
-                    bytes.split_at_checked((*width).into()).ok_or_else(|| too_short((*width).into()))?;
+                let (int, rest) = bytes.split_at_checked((*width).into()).ok_or_else(|| too_short((*width).into()))?;
                 let mut int = int.to_vec();
                 if *ordered {
                     int[0] ^= 0x80;
@@ -177,7 +177,7 @@ impl KeyPart {
             }
             (None, _) | (Some(Extent::Open), _) if is_last => (bytes.to_vec(), &[][..]),
             (None, _) | (Some(Extent::Open), _) => {
-                let (len, _) = term::escaped_len(bytes).map_err(|e| self.unfit(e).with_source(e))?;
+                let (len, _) = term::escaped_len(bytes).map_err(|e| self.unfit(e))?;
                 (term::unescape(&bytes[..len - 2]), &bytes[len..])
             }
             (Some(Extent::Fixed(len)), _) => {

@@ -1,8 +1,9 @@
 //! Keys as they are written: `hash=md5(user):2, user=text:4, action=text sep '|', month=text`.
 
+use super::Key;
 use super::part::{Extent, Hash, KeyPart, PartKind, shown};
-use super::{Key, ScalarType};
 use crate::error::{Error, Result};
+use crate::schema::ScalarType;
 use std::fmt;
 use std::str::FromStr;
 
