@@ -111,6 +111,14 @@ Examples:
     /// Bring indexes up to date with the change log
     #[command(after_help = "Example:\n  sideindex --data D apply packages")]
     Apply(ApplyArgs),
+    /// Forget what quiet rows have left behind: tombstones, superseded candidates, entries in doubt
+    #[command(after_help = "\
+Rows that were written since then are left alone. Changes that are older and come again are settled by the base row, which
+costs more: keep to what the change stream may still bring. `compact` then frees the space.
+
+Example:
+  sideindex --data D purge packages --older-than 7d")]
+    Purge(PurgeArgs),
     /// Measure loads and lookups on the bundled catalogue
     #[command(after_help = "Example:\n  sideindex bench --runs 3")]
     Bench(BenchArgs),
@@ -126,7 +134,11 @@ pub struct DemoArgs {
 #[derive(Debug, Subcommand)]
 pub enum TableCommand {
     /// Create a table
-    #[command(after_help = "Example:\n  sideindex --data D table create packages --family a --attr installed_size:int")]
+    #[command(after_help = "\
+Examples:
+  sideindex --data D table create packages --family a --attr installed_size:int
+  sideindex --data D table create events --family a --key 'hash=md5(user):2, user=text:8, month=text:7, event=text'
+  sideindex --data D table create orders --family d --attr total:decimal:hbase:d:t")]
     Create {
         /// The table's name
         table: String,
@@ -137,6 +149,10 @@ pub enum TableCommand {
         /// utf8, json or hbase (the class Bytes)
         #[arg(long = "attr", value_name = "NAME:TYPE[:ENCODING[:FAMILY:QUALIFIER]]")]
         attributes: Vec<String>,
+        /// What the row keys are made of, each part an attribute: text:4, text, text sep '|', the same of bytes, int,
+        /// int:4, int ordered, md5(part, …):2, xxh3(part, …):2
+        #[arg(long, value_name = "NAME=KIND, …")]
+        key: Option<String>,
         /// Versions of a cell that can be read
         #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         versions: u32,
@@ -169,7 +185,7 @@ pub struct LoadArgs {
 pub struct PutArgs {
     /// The table's name
     pub table: String,
-    /// The row key
+    /// The row key; - joins it from its parts, which are then given like attributes
     pub id: String,
     /// name=text or name:=json
     #[arg(required = true, value_name = "NAME=TEXT|NAME:=JSON")]
@@ -276,6 +292,15 @@ pub enum Consistency {
 pub struct ApplyArgs {
     /// The table's name; all tables when left out
     pub table: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct PurgeArgs {
+    /// The table's name
+    pub table: String,
+    /// Rows whose last change is older than this
+    #[arg(long, default_value = "7d", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub older_than: std::time::Duration,
 }
 
 #[derive(Debug, Args)]
