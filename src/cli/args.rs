@@ -137,7 +137,7 @@ pub enum TableCommand {
     #[command(after_help = "\
 Examples:
   sideindex --data D table create packages --family a --attr installed_size:int
-  sideindex --data D table create events --family a --key 'hash=md5(user):2, user=text:8, month=text:7, event=text'
+  sideindex --data D table create events --family a --key 'hash=md5(account):2, account=text:8, month=text:7, event=text'
   sideindex --data D table create orders --family d --attr total:decimal:hbase:d:t")]
     Create {
         /// The table's name
