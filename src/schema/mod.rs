@@ -8,6 +8,7 @@ pub mod encoding;
 pub mod entry;
 pub mod filter;
 pub mod function;
+mod pattern;
 pub mod state;
 mod table;
 pub mod term;
@@ -18,6 +19,8 @@ pub use catalog::{Catalog, META_FAMILY, META_TABLE, QUARANTINE_FAMILY, QUARANTIN
 pub use definition::{Definition, DefinitionSpec, Lifecycle, NO_FLOOR, Operand, Term, TermSpec};
 pub use filter::{Condition, Filter, FilterTree};
 pub use function::Function;
+pub use pattern::Pattern;
+pub(crate) use table::nearest;
 pub use table::{ROW_KEY, TableSchema, check_name};
 pub use value::{AttributeValue, Float, Value};
 

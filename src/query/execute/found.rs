@@ -7,6 +7,7 @@ use crate::query::plan::IndexPath;
 use crate::schema::state::TermValue;
 use crate::schema::{AttributeValue, Condition, Value, term};
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// A row of the answer to be.
@@ -37,13 +38,13 @@ impl Found<'_> {
     }
 
     /// What a scalar attribute is sorted by: its encoding, none for null.
-    pub(super) fn encoded(&self, slot: usize) -> Option<&[u8]> {
+    pub(super) fn encoded(&self, slot: usize) -> Option<Cow<'_, [u8]>> {
         match self {
             Self::Base(base) => match &base.terms[slot] {
-                TermValue::Live(bytes) => Some(bytes),
+                TermValue::Live(bytes) => Some(Cow::Borrowed(bytes)),
                 TermValue::Tombstone => None,
             },
-            Self::Entry(entry) => entry.term(slot).filter(|t| *t != [term::NULL]),
+            Self::Entry(entry) => entry.term(slot).filter(|t| *t != [term::NULL]).map(Cow::Borrowed),
         }
     }
 }
@@ -113,6 +114,47 @@ impl BaseRow {
     }
 }
 
+impl BaseRow {
+    /// Calls `see` with the key, its salt left out, of every entry that the row's values give, until it returns false.
+    ///
+    /// # Errors
+    /// None for rows that were decoded here.
+    pub(super) fn entries(&self, path: &IndexPath, see: &mut dyn FnMut(&[u8]) -> bool) -> Result<()> {
+        let mut choices: Vec<Vec<&[u8]>> = Vec::with_capacity(path.terms.len());
+        for (place, slot) in path.terms.iter().enumerate() {
+            let mut elements = self.terms[*slot].elements()?;
+            if elements.is_empty() {
+                if place == 0 {
+                    return Ok(());
+                }
+                elements.push(&[term::NULL]);
+            }
+            choices.push(elements);
+        }
+        // Counts through all combinations, the last term fastest.
+        let mut at = vec![0; choices.len()];
+        loop {
+            let terms = choices.iter().zip(&at).map(|(elements, i)| elements[*i]);
+            let key: Vec<u8> = path
+                .definition
+                .code
+                .to_be_bytes()
+                .into_iter()
+                .chain(terms.flatten().copied())
+                .chain(self.key.iter().copied())
+                .collect();
+            if !see(&key) {
+                return Ok(());
+            }
+            let Some(place) = (0..at.len()).rfind(|place| at[*place] + 1 < choices[*place].len()) else {
+                return Ok(());
+            };
+            at[place] += 1;
+            at[place + 1..].fill(0);
+        }
+    }
+}
+
 /// Whether some element of a term value satisfies a condition.
 fn any_element(value: &TermValue, mut condition: impl FnMut(&[u8]) -> bool) -> Result<bool> {
     let TermValue::Live(bytes) = value else { return Ok(false) };
@@ -151,9 +193,11 @@ impl<'a> EntryRow<'a> {
         predicate.holds(&mut |test| match test.column {
             Column::RowKey => holds_for_key(test, &self.key),
             Column::Attribute(slot) if slots[slot].attribute.kind.array => true,
-            Column::Attribute(slot) => self.term(slot).is_none_or(|t| match &test.condition {
-                Condition::Some(domain) | Condition::Every(domain) => t != [term::NULL] && domain.contains(t),
-                Condition::Null => t == [term::NULL],
+            Column::Attribute(slot) => self.term(slot).is_none_or(|t| {
+                let value =
+                    if t == [term::NULL] { TermValue::Tombstone } else { TermValue::Live(Bytes::copy_from_slice(t)) };
+                // What does not decode is looked at in the base row.
+                test.condition.accepts(&value).unwrap_or(true)
             }),
         })
     }
@@ -164,6 +208,8 @@ fn holds_for_key(test: &Test, key: &[u8]) -> bool {
     match &test.condition {
         Condition::Some(domain) | Condition::Every(domain) => domain.contains(key),
         Condition::Null => false,
+        Condition::Like(pattern) => pattern.matches(key),
+        Condition::Unlike(pattern) => !pattern.matches(key),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Which paths there are: pure, from the bound query and the schema.
 
-use super::path::{Access, EntryRange, GetPath, IndexPath, Path};
-use crate::query::bind::{BoundQuery, Column, Predicate, Slot, Test};
-use crate::schema::domain::Domain;
-use crate::schema::{Definition, Operand, TableSchema};
+use super::path::{Access, EntryRange, GetPath, IndexPath, Path, row_range};
+use super::rows;
+use crate::query::bind::{BoundQuery, Column, Output, Predicate, Slot, Test};
+use crate::schema::domain::{Domain, Edge};
+use crate::schema::{Condition, Definition, Operand, TableSchema, term};
 use std::sync::Arc;
 
 /// The most ranges that are read for terms beyond the first: so many combinations of the values of IN lists.
@@ -24,12 +25,15 @@ pub(crate) struct Candidates {
     pub(crate) paths: Vec<Path>,
     /// The alternatives; none when only a scan answers.
     pub(crate) roots: Vec<Access>,
+    /// At most so many rows are asked for.
+    pub(crate) goal: Option<u64>,
 }
 
 /// Finds every path of a query.
 pub(crate) fn candidates(query: &BoundQuery, schema: &TableSchema) -> Candidates {
-    let mut finder =
-        Finder { schema, found: Candidates { slots: query.slots.clone(), paths: Vec::new(), roots: Vec::new() } };
+    let goal = query.limit.filter(|_| query.output != Output::Count).map(|limit| limit.saturating_add(query.offset));
+    let found = Candidates { slots: query.slots.clone(), paths: Vec::new(), roots: Vec::new(), goal };
+    let mut finder = Finder { schema, found };
     let roots = finder.accesses(&query.predicate, &[]);
     Candidates { roots, ..finder.found }
 }
@@ -57,11 +61,18 @@ impl Finder<'_> {
         };
         let mut ways = Vec::new();
         for (_, test) in &tests {
-            if test.column == Column::RowKey
-                && let Some(keys) = test.some().and_then(Domain::points)
-            {
+            if test.column != Column::RowKey {
+                continue;
+            }
+            let Some(domain) = test.some() else { continue };
+            if let Some(keys) = domain.points() {
                 let path = GetPath { keys: keys.into_iter().cloned().collect(), text: test.text.clone() };
                 ways.push(self.add(Path::Get(path)));
+            } else if is_bounded(domain) {
+                let all = Predicate::And(rest(&[]));
+                let ranges = domain.intervals().iter().map(row_range).collect();
+                let path = rows::path(&all, &self.found.slots, ranges, Some(test.text.clone()));
+                ways.push(self.add(Path::Rows(path)));
             }
         }
         let schema = self.schema;
@@ -72,6 +83,7 @@ impl Finder<'_> {
             for shape in shapes(definition, &self.tests_by_term(definition, &tests)) {
                 // A definition whose attributes are not all declared cannot be verified.
                 let Some(terms) = definition.terms.iter().map(|term| self.slot(&term.operand)).collect() else { break };
+                let residual = Predicate::And(rest(&shape.answered()));
                 let path = IndexPath {
                     definition: Arc::new(definition.clone()),
                     terms,
@@ -79,7 +91,7 @@ impl Finder<'_> {
                     fixed: shape.fixed,
                     restricted: shape.used.len(),
                     text: shape.used.iter().map(|(_, t)| t.text.as_str()).collect::<Vec<_>>().join(" AND "),
-                    residual: Predicate::And(rest(&shape.used.iter().map(|(i, _)| *i).collect::<Vec<_>>())),
+                    residual,
                 };
                 ways.push(self.add(Path::Index(path)));
             }
@@ -125,13 +137,23 @@ impl Finder<'_> {
     ) -> Vec<Vec<(usize, &'t Arc<Test>)>> {
         let of = |operand: &Operand| {
             let tested = |test: &Test| match test.column {
-                Column::Attribute(slot) => test.some().is_some() && self.found.slots[slot].operand() == *operand,
+                Column::Attribute(slot) => {
+                    let leads = test.within().is_some() || test.condition == Condition::Null;
+                    leads && self.found.slots[slot].operand() == *operand
+                }
                 Column::RowKey => false,
             };
             tests.iter().filter(|(_, test)| tested(test)).copied().collect()
         };
         definition.terms.iter().map(|term| of(&term.operand)).collect()
     }
+}
+
+/// Whether a set of row keys is a part of the table: not both its start and its end.
+fn is_bounded(domain: &Domain) -> bool {
+    let intervals = domain.intervals();
+    let open = |edge: Option<&Edge>| edge.is_none_or(|e| matches!(e, Edge::Start | Edge::End));
+    !(open(intervals.first().map(|i| &i.from)) && open(intervals.last().map(|i| &i.to)))
 }
 
 /// One way to use a definition.
@@ -143,6 +165,15 @@ struct Shape<'t> {
     prefixes: Vec<Vec<u8>>,
     fixed: usize,
     ranges: Vec<EntryRange>,
+}
+
+impl Shape<'_> {
+    /// The places of the tests that hold for every right entry it finds. That some element is in a set is not that every
+    /// element is.
+    fn answered(&self) -> Vec<usize> {
+        let answered = |test: &Test| matches!(test.condition, Condition::Some(_) | Condition::Null);
+        self.used.iter().filter(|(_, test)| answered(test)).map(|(i, _)| *i).collect()
+    }
 }
 
 /// The ways to use a definition: values for its leading terms, then perhaps ranges of the next one. Of several tests of
@@ -186,7 +217,16 @@ fn extended<'t>(definition: &Definition, shape: &Shape<'t>, place: usize, test: 
     longer.used.push((place, test));
     let first = shape.used.is_empty();
     let fits = |n: usize| first || shape.prefixes.len().saturating_mul(n) <= MAX_RANGES;
-    let domain = test.some()?;
+    if test.condition == Condition::Null {
+        // A row without a first term has no entry; a later one that is missing is there as null.
+        if first {
+            return None;
+        }
+        longer.fixed += usize::from(shape.fixed == shape.used.len());
+        longer.prefixes.iter_mut().for_each(term::encode_null);
+        return Some(longer);
+    }
+    let domain = test.within()?;
     if let Some(points) = domain.points()
         && fits(points.len())
     {

@@ -3,6 +3,7 @@
 use crate::query::bind::Predicate;
 use crate::schema::domain::{Edge, Interval, Side};
 use crate::schema::{Definition, entry, term};
+use crate::store::{ColumnFilter, Columns};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 pub(crate) enum Path {
     /// Rows by their keys.
     Get(GetPath),
+    /// Rows in ranges of keys.
+    Rows(RowsPath),
     /// Rows by the entries of a definition.
     Index(IndexPath),
 }
@@ -23,6 +26,60 @@ pub(crate) struct GetPath {
     pub(crate) keys: Vec<Bytes>,
     /// The condition that gives them.
     pub(crate) text: String,
+}
+
+/// Rows in ranges of keys.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RowsPath {
+    /// The first key of each range and the first after it: sorted, and apart from each other.
+    pub(crate) ranges: Vec<(Option<Bytes>, Option<Bytes>)>,
+    /// What is read of each row.
+    pub(crate) columns: Columns,
+    /// What the store lets through.
+    pub(crate) filter: Option<ColumnFilter>,
+    /// The condition the ranges stand for; none where the whole table has to be gone through.
+    pub(crate) text: Option<String>,
+}
+
+impl RowsPath {
+    /// What is left of the ranges after a row has been read, in the order of reading.
+    pub(crate) fn after(&self, row: Option<&Bytes>, reversed: bool) -> Vec<(Option<Bytes>, Option<Bytes>)> {
+        let Some(row) = row else { return self.ranges.clone() };
+        let next = Bytes::from([row.as_ref(), &[0]].concat());
+        let left = self.ranges.iter().map(|(start, stop)| {
+            if reversed {
+                let stop = stop.as_ref().map_or(row, |stop| stop.min(row));
+                (start.clone(), Some(stop.clone()))
+            } else {
+                let start = start.as_ref().map_or(&next, |start| start.max(&next));
+                (Some(start.clone()), stop.clone())
+            }
+        });
+        left.filter(|(start, stop)| match (start, stop) {
+            (Some(start), Some(stop)) => start < stop,
+            (None, Some(stop)) => !stop.is_empty(),
+            (_, None) => true,
+        })
+        .collect()
+    }
+
+    /// Whether a row is in one of the ranges.
+    pub(crate) fn contains(&self, row: &Bytes) -> bool {
+        let inside = |(start, stop): &(Option<Bytes>, Option<Bytes>)| {
+            start.as_ref().is_none_or(|start| start <= row) && stop.as_ref().is_none_or(|stop| row < stop)
+        };
+        self.ranges.iter().any(inside)
+    }
+}
+
+/// The range of row keys of an interval.
+pub(crate) fn row_range(interval: &Interval) -> (Option<Bytes>, Option<Bytes>) {
+    let edge = |edge: &Edge| match edge {
+        Edge::Start | Edge::End => None,
+        Edge::At(key, Side::Below) => Some(key.clone()),
+        Edge::At(key, Side::Above) => Some(Bytes::from([key.as_ref(), &[0]].concat())),
+    };
+    (edge(&interval.from), edge(&interval.to))
 }
 
 /// Rows by the entries of a definition.
@@ -83,6 +140,24 @@ impl EntryRange {
         };
         // There is always a key after an encoded value, whose type byte is not 0xFF.
         Self { salts: salts(definition, terms), start: start.unwrap_or_default(), stop }
+    }
+
+    /// What is left of the range after an entry has been read; `key` is the entry's without its salt.
+    pub(crate) fn after(&self, key: &[u8], reversed: bool) -> Option<Self> {
+        let mut left = self.clone();
+        if reversed {
+            if self.stop.as_deref().is_none_or(|stop| key < stop) {
+                left.stop = Some(key.to_vec());
+            }
+        } else if self.start.as_slice() <= key {
+            left.start = [key, &[0]].concat();
+        }
+        left.stop.as_ref().is_none_or(|stop| left.start < *stop).then_some(left)
+    }
+
+    /// Whether an entry is in the range; `key` is the entry's without its salt.
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+        self.start.as_slice() <= key && self.stop.as_deref().is_none_or(|stop| key < stop)
     }
 
     /// Its first key under a salt, and the first key after it.
