@@ -113,6 +113,14 @@ Examples:
     /// Bring indexes up to date with the change log
     #[command(after_help = "Example:\n  sideindex --data D apply packages")]
     Apply(ApplyArgs),
+    /// Forget what quiet rows have left behind: tombstones, superseded candidates, entries in doubt
+    #[command(after_help = "\
+Rows that were written since then are left alone. Changes that are older and come again are settled by the base row, which
+costs more: keep to what the change stream may still bring. `compact` then frees the space.
+
+Example:
+  sideindex --data D purge packages --older-than 7d")]
+    Purge(PurgeArgs),
     /// Measure loads and lookups on the bundled catalogue
     #[command(after_help = "Example:\n  sideindex bench --runs 3")]
     Bench(BenchArgs),
@@ -210,18 +218,30 @@ pub enum IndexCommand {
 Examples:
   sideindex --data D index create packages by_section --on section
   sideindex --data D index create packages by_size --on installed_size --ordered
-  sideindex --data D index create packages by_section_priority --on section,priority")]
+  sideindex --data D index create packages by_section_priority --on section,priority
+  sideindex --data D index create packages by_maintainer --on 'lower(maintainer)' --cover section,version
+  sideindex --data D index create packages big_games --on 'installed_size desc' --ordered --where \"section = 'games'\"")]
     Create {
         /// The table's name
         table: String,
         /// The index's name
         name: String,
-        /// The attribute; several, separated by commas, make a composite
-        #[arg(long, required = true, value_delimiter = ',', value_name = "ATTRIBUTE")]
+        /// The attribute, perhaps under trim, lower or nfkc, perhaps followed by desc; several, separated by commas, make a
+        /// composite
+        #[arg(long, required = true, value_delimiter = ',', value_name = "TERM")]
         on: Vec<String>,
         /// Serve ranges and ORDER BY
         #[arg(long)]
         ordered: bool,
+        /// Pack the values of these attributes into the entries, so that queries of them read no base row
+        #[arg(long, value_delimiter = ',', value_name = "ATTRIBUTE")]
+        cover: Vec<String>,
+        /// Index only rows that satisfy this condition
+        #[arg(long = "where", value_name = "CONDITION")]
+        filter: Option<String>,
+        /// Cut longer texts in the keys, in bytes; 0 cuts none
+        #[arg(long, value_name = "BYTES")]
+        value_limit: Option<u32>,
         /// Spread the entries over this many key ranges
         #[arg(long, value_name = "S", value_parser = clap::value_parser!(u8).range(1..))]
         salts: Option<u8>,
@@ -281,6 +301,15 @@ pub enum Consistency {
 pub struct ApplyArgs {
     /// The table's name; all tables when left out
     pub table: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct PurgeArgs {
+    /// The table's name
+    pub table: String,
+    /// Rows whose last change is older than this
+    #[arg(long, default_value = "7d", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub older_than: std::time::Duration,
 }
 
 #[derive(Debug, Args)]

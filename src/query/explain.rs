@@ -156,7 +156,7 @@ fn steps(plan: &Plan) -> Vec<String> {
         Reading::Nothing => steps.push("read nothing: no row can satisfy the condition".to_owned()),
         Reading::Refused(_) => {}
         Reading::Paths(paths) => {
-            let backwards = if matches!(plan.sorting, Sorting::Served { reversed: true }) { " backwards" } else { "" };
+            let backwards = if plan.sorting.is_reversed() { " backwards" } else { "" };
             steps.extend(paths.iter().map(|path| match path {
                 Path::Get(get) => format!("read {} by key: {}{backwards}", rows(get.keys.len()), clipped(&get.text)),
                 Path::Rows(rows) => {
@@ -189,17 +189,18 @@ fn steps(plan: &Plan) -> Vec<String> {
         let keys: Vec<String> = query.order.iter().map(|key| ordering(key, plan)).collect();
         let keys = keys.join(", ");
         steps.push(match (plan.sorting, kept) {
-            (Sorting::Sorted, Some(kept)) => format!("sort by {keys}, keeping {}{skipping}", rows(kept)),
-            (Sorting::Sorted, None) => format!("sort by {keys}{skipping}"),
+            (Sorting::Near { .. }, Some(kept)) => {
+                format!("in the order of {keys} as read, long texts sorted, stopping after {}{skipping}", rows(kept))
+            }
+            (sorting, Some(kept)) if sorting.is_sorted() => format!("sort by {keys}, keeping {}{skipping}", rows(kept)),
+            (sorting, None) if sorting.is_sorted() => format!("sort by {keys}{skipping}"),
             _ => format!("in the order of {keys} as read"),
         });
     }
     match (&query.output, kept) {
         (Output::Count, _) => steps.push("count rows".to_owned()),
-        (_, Some(kept)) if plan.sorting != Sorting::Sorted => {
-            steps.push(format!("stop after {}{skipping}", rows(kept)))
-        }
-        (_, None) if plan.sorting != Sorting::Sorted && query.offset > 0 => {
+        (_, Some(kept)) if !plan.sorting.is_sorted() => steps.push(format!("stop after {}{skipping}", rows(kept))),
+        (_, None) if !plan.sorting.is_sorted() && query.offset > 0 => {
             steps.push(format!("leave out the first {}", grouped(query.offset)));
         }
         _ => {}

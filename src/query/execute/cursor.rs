@@ -4,7 +4,7 @@ use super::Actuals;
 use super::budget::{Budget, Held};
 use super::earlier::was_met;
 use super::entries::{Entry, EntryStream};
-use super::found::{BaseRow, EntryRow, Found, places};
+use super::found::{BaseRow, EntryRow, Found};
 use super::result::ResultRow;
 use super::sink::{PAGE, Sink};
 use crate::error::{Error, ErrorKind, Result};
@@ -51,8 +51,6 @@ pub struct Cursor {
     seen: Option<HashSet<u128>>,
     state: State,
     actuals: Actuals,
-    /// Scratch: where the terms of an entry are.
-    places: Vec<std::ops::Range<usize>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -79,7 +77,7 @@ struct EntryReading {
     from_entries: bool,
     /// Something of what is left to test is in the entry.
     test_early: bool,
-    /// The terms are looked at one by one.
+    /// Terms or covered columns are looked at one by one.
     split: bool,
     spec: ReadSpec,
     /// The attributes decoded from base rows.
@@ -91,7 +89,7 @@ impl Cursor {
         let sink = Sink::new(&plan);
         let wanted = plan.page.as_ref().map(|page| page.size).into_iter().chain(plan.query.limit).min();
         let batch = match (plan.sorting, wanted) {
-            (Sorting::Unordered | Sorting::Served { .. }, Some(wanted)) if plan.query.output != Output::Count => {
+            (sorting, Some(wanted)) if sorting != Sorting::Sorted && plan.query.output != Output::Count => {
                 usize::try_from(wanted.saturating_add(plan.query.offset)).unwrap_or(BATCH).clamp(FIRST_BATCH, BATCH)
             }
             _ => BATCH,
@@ -112,7 +110,6 @@ impl Cursor {
             seen: plan.repeats.then(HashSet::new),
             state: State::Reading,
             actuals: Actuals::default(),
-            places: Vec::new(),
             plan,
         }
     }
@@ -235,7 +232,7 @@ impl Cursor {
             _ => (Columns::All, None),
         };
         let spec = ReadSpec { columns, filter, ..ReadSpec::default() };
-        let reversed = matches!(plan.sorting, Sorting::Served { reversed: true });
+        let reversed = plan.sorting.is_reversed();
         let (start, stop) = range;
         self.actuals.seeks += 1;
         let scan = Scan { start, stop, reversed, spec, page_rows: Scan::PAGE_ROWS };
@@ -245,7 +242,7 @@ impl Cursor {
     /// Opens what is to be read next.
     async fn open(&mut self) -> Result<Option<Source>> {
         let plan = Arc::clone(&self.plan);
-        let reversed = matches!(plan.sorting, Sorting::Served { reversed: true });
+        let reversed = plan.sorting.is_reversed();
         let number = self.next_path;
         self.next_path += 1;
         let after = self.after.take();
@@ -309,7 +306,8 @@ impl Cursor {
     fn take_rows(&mut self, path: usize, rows: Vec<Row>) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         // Whether a row was met before may depend on the terms of other paths.
-        let slots: Vec<usize> = (0..plan.slots.len()).collect();
+        let asked = if plan.page.is_some() && plan.scattered { plan.slots.len() } else { plan.query.slots.len() };
+        let slots: Vec<usize> = (0..asked).collect();
         for row in rows {
             if row.cells.is_empty() {
                 continue;
@@ -333,14 +331,13 @@ impl Cursor {
         // What can be told from the entry is told first; the base rows of the rest are got together.
         let mut keys = Vec::new();
         let mut pending: Vec<(&Entry, bool)> = Vec::with_capacity(entries.len());
-        let mut scratch = std::mem::take(&mut self.places);
         for entry in entries {
-            let row = self.entry_row(entry, index, how, &mut scratch)?;
+            let row = entry_row(entry, index, &plan, how)?;
             let seen = self.seen.as_ref().is_some_and(|seen| seen.contains(&xxh3_128(&row.key)));
-            if seen || (how.test_early && !row.may_satisfy(&index.residual, &plan.slots)) {
+            if seen || (how.test_early && !row.may_satisfy(&index.residual)) {
                 continue;
             }
-            let direct = how.from_entries && !entry.disputed;
+            let direct = how.from_entries && !entry.disputed && !row.is_cut;
             if direct && keys.is_empty() {
                 self.accept(&Found::Entry(&row), (path, entry.place()))?;
                 if self.sink.is_full() {
@@ -359,7 +356,7 @@ impl Cursor {
                 break;
             }
             if direct {
-                let row = self.entry_row(entry, index, how, &mut scratch)?;
+                let row = entry_row(entry, index, &plan, how)?;
                 self.accept(&Found::Entry(&row), (path, entry.place()))?;
                 continue;
             }
@@ -371,21 +368,7 @@ impl Cursor {
                 self.accept(&Found::Base(&base), (path, entry.place()))?;
             }
         }
-        self.places = scratch;
         Ok(())
-    }
-
-    fn entry_row<'a>(
-        &self,
-        entry: &'a Entry,
-        index: &'a IndexPath,
-        how: &EntryReading,
-        scratch: &'a mut Vec<std::ops::Range<usize>>,
-    ) -> Result<EntryRow<'a>> {
-        if how.split {
-            places(entry.terms(), scratch)?;
-        }
-        Ok(EntryRow::new(entry.row(), entry.terms(), scratch, &index.terms))
     }
 
     /// Takes a row into the answer, unless it is there already, or on an earlier page.
@@ -408,15 +391,24 @@ impl Cursor {
     }
 }
 
+fn entry_row<'a>(entry: &'a Entry, index: &IndexPath, plan: &Plan, how: &EntryReading) -> Result<EntryRow<'a>> {
+    if !how.split {
+        return Ok(EntryRow::bare(entry.row()));
+    }
+    EntryRow::new(entry.row(), entry.terms(), entry.covered()?, index, &plan.slots)
+}
+
 impl EntryReading {
     fn new(plan: &Plan, index: &IndexPath) -> Self {
-        let scalar_term = |slot: usize| index.terms.contains(&slot) && !plan.slots[slot].attribute.kind.array;
+        let known = |slot: usize| {
+            (index.terms.contains(&slot) && !plan.slots[slot].attribute.kind.array) || index.covered.contains(&slot)
+        };
         let (mut test_early, mut split) = (false, false);
         index.residual.visit(&mut |test| match test.column {
             Column::RowKey => test_early = true,
             Column::Attribute(slot) => {
-                test_early |= scalar_term(slot);
-                split |= scalar_term(slot);
+                test_early |= known(slot);
+                split |= known(slot);
             }
         });
         let from_entries = plan.answers_from_entries(index);

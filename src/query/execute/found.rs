@@ -8,7 +8,6 @@ use crate::schema::state::TermValue;
 use crate::schema::{AttributeValue, Condition, Value, term};
 use bytes::Bytes;
 use std::borrow::Cow;
-use std::ops::Range;
 
 /// A row of the answer to be.
 pub(super) enum Found<'a> {
@@ -100,12 +99,18 @@ impl BaseRow {
     /// [`Corrupt`](crate::error::ErrorKind::Corrupt) when `terms` are no terms.
     pub(super) fn gives(&self, mut terms: &[u8], path: &IndexPath) -> Result<bool> {
         for (place, slot) in path.terms.iter().enumerate() {
-            let (one, rest) = terms.split_at(term::len(terms)?);
+            let shape = path.definition.shape(place);
+            let (one, rest) = terms.split_at(shape.len(terms)?);
             terms = rest;
-            let fits = match &self.terms[*slot] {
-                TermValue::Tombstone => place > 0 && one == [term::NULL],
-                live @ TermValue::Live(_) => any_element(live, |element| element == one)?,
-            };
+            let mut fits = false;
+            match &self.terms[*slot] {
+                TermValue::Tombstone => fits = place > 0 && one == shape.encode(&[term::NULL])?.as_ref(),
+                live @ TermValue::Live(_) => {
+                    for element in live.elements()? {
+                        fits |= shape.encode(element)?.as_ref() == one;
+                    }
+                }
+            }
             if !fits {
                 return Ok(false);
             }
@@ -120,8 +125,9 @@ impl BaseRow {
     /// # Errors
     /// None for rows that were decoded here.
     pub(super) fn entries(&self, path: &IndexPath, see: &mut dyn FnMut(&[u8]) -> bool) -> Result<()> {
-        let mut choices: Vec<Vec<&[u8]>> = Vec::with_capacity(path.terms.len());
+        let mut choices: Vec<Vec<Cow<'_, [u8]>>> = Vec::with_capacity(path.terms.len());
         for (place, slot) in path.terms.iter().enumerate() {
+            let shape = path.definition.shape(place);
             let mut elements = self.terms[*slot].elements()?;
             if elements.is_empty() {
                 if place == 0 {
@@ -129,20 +135,14 @@ impl BaseRow {
                 }
                 elements.push(&[term::NULL]);
             }
-            choices.push(elements);
+            choices.push(elements.into_iter().map(|e| shape.encode(e)).collect::<Result<_>>()?);
         }
         // Counts through all combinations, the last term fastest.
         let mut at = vec![0; choices.len()];
         loop {
-            let terms = choices.iter().zip(&at).map(|(elements, i)| elements[*i]);
-            let key: Vec<u8> = path
-                .definition
-                .code
-                .to_be_bytes()
-                .into_iter()
-                .chain(terms.flatten().copied())
-                .chain(self.key.iter().copied())
-                .collect();
+            let terms = choices.iter().zip(&at).flat_map(|(forms, i)| forms[*i].iter().copied());
+            let code = path.definition.code.to_be_bytes();
+            let key: Vec<u8> = code.into_iter().chain(terms).chain(self.key.iter().copied()).collect();
             if !see(&key) {
                 return Ok(());
             }
@@ -155,44 +155,59 @@ impl BaseRow {
     }
 }
 
-/// Whether some element of a term value satisfies a condition.
-fn any_element(value: &TermValue, mut condition: impl FnMut(&[u8]) -> bool) -> Result<bool> {
-    let TermValue::Live(bytes) = value else { return Ok(false) };
-    let mut rest: &[u8] = bytes;
-    while !rest.is_empty() {
-        let (element, after) = rest.split_at(term::len(rest)?);
-        if condition(element) {
-            return Ok(true);
-        }
-        rest = after;
-    }
-    Ok(false)
-}
-
-/// What an entry tells of its row: the key, and the terms of attributes that are no arrays.
+/// What an entry tells of its row: the key, its terms and its covered columns.
 pub(super) struct EntryRow<'a> {
     pub(super) key: Bytes,
-    terms: &'a [u8],
-    /// Where each term is; empty when nobody asks for terms.
-    places: &'a [Range<usize>],
-    slots: &'a [usize],
+    /// Whole terms by slot, where the entry has them; empty when nobody asks for any.
+    known: Vec<(usize, Cow<'a, [u8]>)>,
+    /// A term is cut in the key.
+    pub(super) is_cut: bool,
 }
 
 impl<'a> EntryRow<'a> {
-    pub(super) fn new(key: Bytes, terms: &'a [u8], places: &'a [Range<usize>], slots: &'a [usize]) -> Self {
-        Self { key, terms, places, slots }
+    /// Takes an entry apart. An attribute of several values is left out, for an entry has one of them.
+    ///
+    /// # Errors
+    /// [`Corrupt`](crate::error::ErrorKind::Corrupt) when the terms are none.
+    pub(super) fn new(
+        key: Bytes,
+        mut terms: &'a [u8],
+        covered: &'a [u8],
+        path: &IndexPath,
+        all: &[Slot],
+    ) -> Result<Self> {
+        let mut known = Vec::with_capacity(path.terms.len() + path.covered.len());
+        let mut is_cut = false;
+        for (place, slot) in path.terms.iter().enumerate() {
+            let shape = path.definition.shape(place);
+            let (one, rest) = terms.split_at(shape.len(terms)?);
+            terms = rest;
+            if all[*slot].attribute.kind.array {
+                continue;
+            }
+            match shape.decode(one)? {
+                Some(term) => known.push((*slot, term)),
+                None => is_cut = true,
+            }
+        }
+        let covered = term::split(covered)?;
+        known.extend(path.covered.iter().copied().zip(covered.into_iter().map(Cow::Borrowed)));
+        Ok(Self { key, known, is_cut })
     }
 
-    fn term(&self, slot: usize) -> Option<&'a [u8]> {
-        let place = self.slots.iter().position(|s| *s == slot)?;
-        self.terms.get(self.places.get(place)?.clone())
+    /// An entry of which the key is all that matters.
+    pub(super) fn bare(key: Bytes) -> Self {
+        Self { key, known: Vec::new(), is_cut: false }
+    }
+
+    fn term(&self, slot: usize) -> Option<&[u8]> {
+        self.known.iter().find(|(s, _)| *s == slot).map(|(_, term)| term.as_ref())
     }
 
     /// Whether the row may satisfy a predicate, as far as the entry tells: a test of something else is taken to hold.
-    pub(super) fn may_satisfy(&self, predicate: &Predicate, slots: &[Slot]) -> bool {
+    pub(super) fn may_satisfy(&self, predicate: &Predicate) -> bool {
         predicate.holds(&mut |test| match test.column {
             Column::RowKey => holds_for_key(test, &self.key),
-            Column::Attribute(slot) if slots[slot].attribute.kind.array => true,
             Column::Attribute(slot) => self.term(slot).is_none_or(|t| {
                 let value =
                     if t == [term::NULL] { TermValue::Tombstone } else { TermValue::Live(Bytes::copy_from_slice(t)) };
@@ -211,21 +226,6 @@ fn holds_for_key(test: &Test, key: &[u8]) -> bool {
         Condition::Like(pattern) => pattern.matches(key),
         Condition::Unlike(pattern) => !pattern.matches(key),
     }
-}
-
-/// Finds where each term of an encoded list is.
-///
-/// # Errors
-/// [`Corrupt`](crate::error::ErrorKind::Corrupt) when they are no terms.
-pub(super) fn places(terms: &[u8], out: &mut Vec<Range<usize>>) -> Result<()> {
-    out.clear();
-    let mut at = 0;
-    while at < terms.len() {
-        let len = term::len(&terms[at..])?;
-        out.push(at..at + len);
-        at += len;
-    }
-    Ok(())
 }
 
 /// A row key as a value.

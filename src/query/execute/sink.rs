@@ -3,11 +3,11 @@
 use super::budget::{Budget, Held};
 use super::found::Found;
 use super::result::ResultRow;
-use super::sort::{Sort, SortKey};
+use super::sort::{Nearness, Sort, SortKey};
 use crate::error::Result;
 use crate::query::bind::Output;
 use crate::query::page::{Place, Position};
-use crate::query::plan::{Plan, Sorting};
+use crate::query::plan::Plan;
 use crate::schema::{AttributeValue, Value};
 use bytes::Bytes;
 
@@ -45,15 +45,15 @@ impl Sink {
         let left = plan.page.as_ref().map_or(wanted, |page| page.size.min(wanted));
         let kind = match (&query.output, plan.sorting) {
             (Output::Count, _) => Kind::Count(0),
-            (Output::Columns(_), Sorting::Sorted) => {
+            (Output::Columns(_), sorting) if sorting.is_sorted() => {
                 let after = from.and_then(|from| match &from.place {
                     Place::Sorted { key, row } => Some(SortKey { bytes: key.clone(), row: row.clone() }),
                     Place::Read { .. } => None,
                 });
                 let most = if left == 0 { 0 } else { left.saturating_add(skip) };
-                Kind::Sort(Sort::new(&query.order, most, after))
+                Kind::Sort(Sort::new(&query.order, most, after, Nearness::of(plan)))
             }
-            (Output::Columns(_), Sorting::Unordered | Sorting::Served { .. }) => Kind::Pass(Vec::new()),
+            (Output::Columns(_), _) => Kind::Pass(Vec::new()),
         };
         Self { kind, skip, left, returned, last: None }
     }

@@ -5,6 +5,7 @@ use super::found::Found;
 use super::result::ResultRow;
 use crate::error::Result;
 use crate::query::bind::{Column, Order, Output};
+use crate::query::plan::{Plan, Sorting};
 use crate::schema::term;
 use bytes::Bytes;
 use std::cmp::Ordering;
@@ -26,18 +27,7 @@ impl SortKey {
     fn of(found: &Found<'_>, order: &[Order]) -> Self {
         let mut bytes = Vec::new();
         for key in order {
-            let marker = bytes.len();
-            bytes.push(VALUE);
-            match key.column {
-                Column::RowKey => term::escape(found.key(), &mut bytes),
-                Column::Attribute(slot) => match found.encoded(slot) {
-                    Some(value) => bytes.extend_from_slice(&value),
-                    None => bytes[marker] = if key.nulls_first { NULL_FIRST } else { NULL_LAST },
-                },
-            }
-            if key.descending {
-                bytes[marker + 1..].iter_mut().for_each(|b| *b = !*b);
-            }
+            append(&mut bytes, found, key);
         }
         Self { bytes, row: found.key().clone() }
     }
@@ -46,6 +36,55 @@ impl SortKey {
     fn order(&self, other: &Self, backwards: bool) -> Ordering {
         let rows = self.row.cmp(&other.row);
         self.bytes.cmp(&other.bytes).then(if backwards { rows.reverse() } else { rows })
+    }
+}
+
+/// Appends one key of ORDER BY.
+fn append(bytes: &mut Vec<u8>, found: &Found<'_>, key: &Order) {
+    let marker = bytes.len();
+    bytes.push(VALUE);
+    match key.column {
+        Column::RowKey => term::escape(found.key(), bytes),
+        Column::Attribute(slot) => match found.encoded(slot) {
+            Some(value) => bytes.extend_from_slice(&value),
+            None => bytes[marker] = if key.nulls_first { NULL_FIRST } else { NULL_LAST },
+        },
+    }
+    if key.descending {
+        bytes[marker + 1..].iter_mut().for_each(|b| *b = !*b);
+    }
+}
+
+/// What may be told of rows still to come where they are read nearly in order.
+pub(super) struct Nearness {
+    /// They are in the order of so many keys of ORDER BY,
+    keys: usize,
+    /// where the keys differ in so many bytes.
+    bytes: usize,
+    /// Of rows that are equal in all keys, any may be left out. Of several pages each has to know which.
+    any: bool,
+}
+
+impl Nearness {
+    pub(super) fn of(plan: &Plan) -> Option<Self> {
+        let Sorting::Near { keys, limit, .. } = plan.sorting else { return None };
+        // The first `limit` − 3 bytes of a text are in order. A key has no fewer bytes: there are a marker and a type byte
+        // before the text, which is escaped, and perhaps other keys.
+        Some(Self {
+            keys,
+            bytes: limit.saturating_sub(3) as usize,
+            any: plan.page.is_none() && keys == plan.query.order.len(),
+        })
+    }
+
+    /// Whether no row after `found`, whose key this is, comes before a row with the key `last`.
+    fn ends(&self, found: &Found<'_>, order: &[Order], key: &SortKey, last: &SortKey) -> bool {
+        let mut start = Vec::new();
+        order.iter().take(self.keys).for_each(|o| append(&mut start, found, o));
+        let len = start.len().min(self.bytes);
+        // `last` may be shorter: then it differs before its end, for no key is the start of another.
+        let differs = key.bytes[..len] > last.bytes[..len.min(last.bytes.len())];
+        differs || (self.any && key.bytes.len() < self.bytes && key.bytes == last.bytes)
     }
 }
 
@@ -85,6 +124,9 @@ pub(super) struct Sort {
     backwards: bool,
     most: u64,
     after: Option<SortKey>,
+    near: Option<Nearness>,
+    /// No row still to come is among the first.
+    is_over: bool,
     /// The last of the rows kept is on top.
     heap: BinaryHeap<Sorted>,
     sorted: Option<std::vec::IntoIter<Sorted>>,
@@ -92,14 +134,14 @@ pub(super) struct Sort {
 
 impl Sort {
     /// Keeps `most` rows of those after `after`.
-    pub(super) fn new(order: &[Order], most: u64, after: Option<SortKey>) -> Self {
+    pub(super) fn new(order: &[Order], most: u64, after: Option<SortKey>, near: Option<Nearness>) -> Self {
         let backwards = order.first().is_some_and(|key| key.descending);
-        Self { backwards, most, after, heap: BinaryHeap::new(), sorted: None }
+        Self { backwards, most, after, near, is_over: most == 0, heap: BinaryHeap::new(), sorted: None }
     }
 
-    /// Whether it keeps no row at all.
+    /// Whether no row still to come can be among the first.
     pub(super) fn is_full(&self) -> bool {
-        self.most == 0
+        self.is_over
     }
 
     /// Takes a row.
@@ -121,6 +163,7 @@ impl Sort {
             && let Some(last) = self.heap.peek()
         {
             if key.order(&last.key, self.backwards).is_ge() {
+                self.is_over = self.near.as_ref().is_some_and(|near| near.ends(found, order, &key, &last.key));
                 return Ok(());
             }
             if let Some(last) = self.heap.pop() {

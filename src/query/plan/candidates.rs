@@ -1,10 +1,11 @@
 //! Which paths there are: pure, from the bound query and the schema.
 
 use super::path::{Access, EntryRange, GetPath, IndexPath, Path, row_range};
-use super::rows;
+use super::{partial, rows};
+use crate::error::Result;
 use crate::query::bind::{BoundQuery, Column, Output, Predicate, Slot, Test};
 use crate::schema::domain::{Domain, Edge};
-use crate::schema::{Condition, Definition, Operand, TableSchema, term};
+use crate::schema::{Code, Condition, Definition, Function, Operand, TableSchema, term};
 use std::sync::Arc;
 
 /// The most ranges that are read for terms beyond the first: so many combinations of the values of IN lists.
@@ -76,17 +77,37 @@ impl Finder<'_> {
             }
         }
         let schema = self.schema;
+        let all = [conjuncts, outer].concat();
         for definition in schema.active_definitions() {
             if self.is_enough(&ways) {
                 break;
             }
+            if !is_usable(definition) {
+                continue;
+            }
+            // A partial definition has not all rows.
+            if let Some(filter) = &definition.filter
+                && !partial::is_implied(&filter.tree, &all, &self.found.slots)
+            {
+                continue;
+            }
             for shape in shapes(definition, &self.tests_by_term(definition, &tests)) {
                 // A definition whose attributes are not all declared cannot be verified.
                 let Some(terms) = definition.terms.iter().map(|term| self.slot(&term.operand)).collect() else { break };
-                let residual = Predicate::And(rest(&shape.answered()));
+                let plain = |code: &Code| Operand { code: *code, functions: Vec::new() };
+                let Some(covered) = definition.covered.iter().map(|code| self.slot(&plain(code))).collect() else {
+                    break;
+                };
+                let answered = |i: usize| {
+                    let told = definition.filter.as_ref();
+                    shape.answers(i) || told.is_some_and(|f| partial::tells(&f.tree, &conjuncts[i], &self.found.slots))
+                };
+                let used: Vec<usize> = (0..conjuncts.len()).filter(|i| answered(*i)).collect();
+                let residual = Predicate::And(rest(&used));
                 let path = IndexPath {
                     definition: Arc::new(definition.clone()),
                     terms,
+                    covered,
                     ranges: shape.ranges,
                     fixed: shape.fixed,
                     restricted: shape.used.len(),
@@ -165,21 +186,31 @@ struct Shape<'t> {
     prefixes: Vec<Vec<u8>>,
     fixed: usize,
     ranges: Vec<EntryRange>,
+    /// The ranges hold more than the last test lets through.
+    is_wide: bool,
 }
 
 impl Shape<'_> {
-    /// The places of the tests that hold for every right entry it finds. That some element is in a set is not that every
-    /// element is.
-    fn answered(&self) -> Vec<usize> {
+    /// Whether the test at a place holds for every right entry the shape finds. That some element is in a set is not that
+    /// every element is.
+    fn answers(&self, place: usize) -> bool {
         let answered = |test: &Test| matches!(test.condition, Condition::Some(_) | Condition::Null);
-        self.used.iter().filter(|(_, test)| answered(test)).map(|(i, _)| *i).collect()
+        let last = self.used.last().map(|(i, _)| *i);
+        let found = self.used.iter().any(|(i, test)| *i == place && answered(test));
+        found && !(self.is_wide && last == Some(place))
     }
+}
+
+/// Whether the entries are what this binary would write: functions go by the same version of Unicode.
+fn is_usable(definition: &Definition) -> bool {
+    definition.unicode.is_none_or(|version| version == Function::UNICODE)
 }
 
 /// The ways to use a definition: values for its leading terms, then perhaps ranges of the next one. Of several tests of
 /// one array each is a way of its own, for one entry holds one element and need satisfy only one of them.
 fn shapes<'t>(definition: &Definition, tests: &[Vec<(usize, &'t Arc<Test>)>]) -> Vec<Shape<'t>> {
-    let mut open = vec![Shape { used: Vec::new(), prefixes: vec![Vec::new()], fixed: 0, ranges: Vec::new() }];
+    let mut open =
+        vec![Shape { used: Vec::new(), prefixes: vec![Vec::new()], fixed: 0, ranges: Vec::new(), is_wide: false }];
     let mut closed = Vec::new();
     for tests in tests {
         let mut next = Vec::new();
@@ -223,18 +254,28 @@ fn extended<'t>(definition: &Definition, shape: &Shape<'t>, place: usize, test: 
             return None;
         }
         longer.fixed += usize::from(shape.fixed == shape.used.len());
-        longer.prefixes.iter_mut().for_each(term::encode_null);
+        let null = definition.shape(shape.used.len()).encode(&[term::NULL]).ok()?.into_owned();
+        longer.prefixes.iter_mut().for_each(|prefix| prefix.extend_from_slice(&null));
         return Some(longer);
     }
     let domain = test.within()?;
     if let Some(points) = domain.points()
         && fits(points.len())
     {
+        let key_form = definition.shape(shape.used.len());
+        // The binder encodes whole terms.
+        let mut forms: Vec<_> = points.iter().map(|v| key_form.encode(v)).collect::<Result<_>>().ok()?;
+        // In the order of the keys, each once.
+        forms.sort_unstable();
+        forms.dedup();
         if points.len() == 1 && shape.fixed == shape.used.len() {
             longer.fixed += 1;
         }
-        longer.prefixes =
-            shape.prefixes.iter().flat_map(|p| points.iter().map(move |v| [p.as_slice(), v].concat())).collect();
+        longer.prefixes = shape
+            .prefixes
+            .iter()
+            .flat_map(|p| forms.iter().map(move |v| [p.as_slice(), v.as_ref()].concat()))
+            .collect();
         return Some(longer);
     }
     let intervals = domain.intervals();
@@ -242,10 +283,18 @@ fn extended<'t>(definition: &Definition, shape: &Shape<'t>, place: usize, test: 
     if (first && !definition.ordered) || !fits(intervals.len()) {
         return None;
     }
-    longer.ranges = shape
-        .prefixes
-        .iter()
-        .flat_map(|p| intervals.iter().map(move |i| EntryRange::interval(definition, p, i)))
-        .collect();
+    let place = shape.used.len();
+    for prefix in &shape.prefixes {
+        let mut ranges = Vec::with_capacity(intervals.len());
+        for interval in intervals {
+            let (range, is_wide) = EntryRange::interval(definition, prefix, place, interval).ok()?;
+            ranges.push(range);
+            longer.is_wide |= is_wide;
+        }
+        if definition.shape(place).descending {
+            ranges.reverse();
+        }
+        longer.ranges.extend(EntryRange::joined(ranges));
+    }
     Some(longer)
 }

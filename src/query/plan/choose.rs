@@ -1,7 +1,7 @@
 //! Choosing among paths by their estimates.
 
 use super::path::{Access, Path};
-use super::{Candidates, order};
+use super::{Candidates, Sorting, order};
 use crate::query::bind::BoundQuery;
 
 /// How many entries a path reads, as far as it is known.
@@ -118,6 +118,6 @@ pub(crate) fn enough(path: usize, candidates: &Candidates, query: &BoundQuery) -
         Path::Rows(_) => matches!(&query.predicate, crate::query::bind::Predicate::Test(_)),
         Path::Index(index) => index.residual.is_true(),
     };
-    let served = query.order.is_empty() || order::served(path, &query.order).is_some();
+    let served = order::sorting(path, &query.order, &candidates.slots) != Sorting::Sorted;
     candidates.goal.filter(|_| direct && served)
 }

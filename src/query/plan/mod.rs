@@ -6,6 +6,7 @@ mod advice;
 mod candidates;
 mod choose;
 mod order;
+mod partial;
 mod path;
 mod rows;
 
@@ -61,8 +62,23 @@ pub(crate) enum Sorting {
     Unordered,
     /// Rows are read in it, backwards if `reversed`.
     Served { reversed: bool },
+    /// Rows are read in the order of the first `keys` keys, apart from those whose values start with the same `limit` bytes,
+    /// and sorted.
+    Near { reversed: bool, keys: usize, limit: u32 },
     /// Rows are sorted.
     Sorted,
+}
+
+impl Sorting {
+    /// Whether rows are kept to be put in order.
+    pub(crate) fn is_sorted(self) -> bool {
+        matches!(self, Self::Near { .. } | Self::Sorted)
+    }
+
+    /// Whether paths are read backwards.
+    pub(crate) fn is_reversed(self) -> bool {
+        matches!(self, Self::Served { reversed: true } | Self::Near { reversed: true, .. })
+    }
 }
 
 impl Plan {
@@ -75,11 +91,14 @@ impl Plan {
     }
 
     /// Whether the entries of a path that are not disputed answer the query without their base rows: under `indexed`, when
-    /// everything it needs is the row key or a term. A term of an array is one element of it, and so does not do.
+    /// everything it needs is the row key, a term or covered. A term of an array is one element of it, and so does not do; one
+    /// that is cut in an entry's key takes that row's base.
     pub(crate) fn answers_from_entries(&self, path: &IndexPath) -> bool {
         let known = |column: Column| match column {
             Column::RowKey => true,
-            Column::Attribute(slot) => path.terms.contains(&slot) && !self.slots[slot].attribute.kind.array,
+            Column::Attribute(slot) => {
+                (path.terms.contains(&slot) && !self.slots[slot].attribute.kind.array) || path.covered.contains(&slot)
+            }
         };
         // Whether a row was on an earlier page is told by its base row.
         let mut all = self.consistency == Consistency::Indexed && !(self.page.is_some() && self.scattered);
@@ -118,9 +137,7 @@ pub(crate) fn plan(
     let sorting = match &reading {
         _ if query.order.is_empty() => Sorting::Unordered,
         Reading::Paths(paths) => match paths.as_slice() {
-            [path] => {
-                order::served(path, &query.order).map_or(Sorting::Sorted, |reversed| Sorting::Served { reversed })
-            }
+            [path] => order::sorting(path, &query.order, &candidates.slots),
             _ => Sorting::Sorted,
         },
         Reading::Nothing | Reading::Refused(_) => Sorting::Sorted,
