@@ -94,7 +94,8 @@ fn rows_are_found_by_the_leading_parts_of_their_keys() {
         let shown = |v: &Value| v.as_object().unwrap().values().map(Value::to_string).collect::<Vec<_>>().join(" ");
         let mut found: Vec<String> = found.iter().map(shown).collect();
         let wanted = events().into_iter().filter(holds);
-        let mut wanted: Vec<String> = wanted.map(|(u, n, a, m)| shown(&json!({"u": u, "n": n, "a": a, "m": m}))).collect();
+        let mut wanted: Vec<String> =
+            wanted.map(|(u, n, a, m)| shown(&json!({"u": u, "n": n, "a": a, "m": m}))).collect();
         (found.sort(), wanted.sort());
         assert_eq!(found, wanted, "{condition}");
         let plan = data.run(&["query", &format!("EXPLAIN {sql}")]);

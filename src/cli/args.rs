@@ -99,14 +99,16 @@ Example:
     Index(IndexCommand),
     /// Answer a query
     #[command(after_help = "\
-SELECT columns | COUNT(*) FROM table [WHERE …] [ORDER BY column [DESC]] [LIMIT n]
-with =, !=, <, <=, >, >=, BETWEEN, IN, AND, OR and parentheses. `id` is the row key. On an array a comparison means
-\"some element\". EXPLAIN SELECT … shows the plan, EXPLAIN ANALYZE SELECT … runs it and shows what it cost.
+SELECT columns | * | COUNT(*) FROM table [WHERE …] [ORDER BY column [DESC] [NULLS FIRST], …] [LIMIT n] [OFFSET m]
+with =, !=, <, <=, >, >=, BETWEEN, IN, LIKE, IS NULL, AND, OR, NOT, parentheses, the functions trim(x), lower(x) and
+nfkc(x), and parameters $1, $2, … `id` is the row key. On an array a comparison means \"some element\", its negation
+\"no element\". EXPLAIN SELECT … shows the plan, EXPLAIN ANALYZE SELECT … runs it and shows what it cost.
 
 Examples:
   sideindex --data D query \"SELECT id FROM packages WHERE depends = 'libc6' AND section = 'net'\"
   sideindex --data D query \"SELECT COUNT(*) FROM packages WHERE depends = 'libc6'\" --consistency indexed
-  sideindex --data D query \"SELECT COUNT(*) FROM packages\" --allow-scan")]
+  sideindex --data D query \"SELECT COUNT(*) FROM packages\" --allow-scan
+  sideindex --data D query 'SELECT id FROM packages WHERE section = $1' --param games --page-size 20")]
     Query(QueryArgs),
     /// Bring indexes up to date with the change log
     #[command(after_help = "Example:\n  sideindex --data D apply packages")]
@@ -278,6 +280,22 @@ pub struct QueryArgs {
     /// Show the plan and what it cost after the answer, on standard error
     #[arg(long)]
     pub analyze: bool,
+    /// The value of $1, the next time of $2, …; read as the type of the column it is compared with
+    #[arg(long = "param", value_name = "VALUE", allow_hyphen_values = true)]
+    pub parameters: Vec<String>,
+    /// Answer with so many rows, and print a token for the next ones
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Paging")]
+    pub page_size: Option<u64>,
+    /// Go on after the page that ended with this token
+    #[arg(long, value_name = "TOKEN", requires = "page_size", allow_hyphen_values = true, help_heading = "Paging")]
+    pub after: Option<String>,
+    /// The most memory the query may hold, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = crate::query::Options::MEMORY >> 20,
+        value_parser = clap::value_parser!(u64).range(1..=1 << 20), help_heading = "Limits")]
+    pub memory: u64,
+    /// Give up after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1 << 32), help_heading = "Limits")]
+    pub timeout: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -12,6 +12,7 @@ pub mod filter;
 pub mod function;
 mod hbase;
 pub mod key;
+mod pattern;
 pub mod state;
 mod table;
 pub mod term;
@@ -24,6 +25,8 @@ pub use definition::{Definition, DefinitionSpec, Lifecycle, NO_FLOOR, Operand, T
 pub use filter::{Condition, Filter, FilterTree};
 pub use function::Function;
 pub use key::Key;
+pub use pattern::Pattern;
+pub(crate) use table::nearest;
 pub use table::{ROW_KEY, TableSchema, check_name};
 pub use value::{AttributeValue, Float, Value};
 

@@ -37,13 +37,13 @@ impl Found<'_> {
     }
 
     /// What a scalar attribute is sorted by: its encoding, none for null.
-    pub(super) fn encoded(&self, slot: usize) -> Option<&[u8]> {
+    pub(super) fn encoded(&self, slot: usize) -> Option<Cow<'_, [u8]>> {
         match self {
             Self::Base(base) => match &base.terms[slot] {
-                TermValue::Live(bytes) => Some(bytes),
+                TermValue::Live(bytes) => Some(Cow::Borrowed(bytes)),
                 TermValue::Tombstone => None,
             },
-            Self::Entry(entry) => entry.term(slot).filter(|t| *t != [term::NULL]),
+            Self::Entry(entry) => entry.term(slot).filter(|t| *t != [term::NULL]).map(Cow::Borrowed),
         }
     }
 }
@@ -126,6 +126,42 @@ impl BaseRow {
     }
 }
 
+impl BaseRow {
+    /// Calls `see` with the key, its salt left out, of every entry that the row's values give, until it returns false.
+    ///
+    /// # Errors
+    /// None for rows that were decoded here.
+    pub(super) fn entries(&self, path: &IndexPath, see: &mut dyn FnMut(&[u8]) -> bool) -> Result<()> {
+        let mut choices: Vec<Vec<Cow<'_, [u8]>>> = Vec::with_capacity(path.terms.len());
+        for (place, slot) in path.terms.iter().enumerate() {
+            let shape = path.definition.shape(place);
+            let mut elements = self.terms[*slot].elements()?;
+            if elements.is_empty() {
+                if place == 0 {
+                    return Ok(());
+                }
+                elements.push(&[term::NULL]);
+            }
+            choices.push(elements.into_iter().map(|e| shape.encode(e)).collect::<Result<_>>()?);
+        }
+        // Counts through all combinations, the last term fastest.
+        let mut at = vec![0; choices.len()];
+        loop {
+            let terms = choices.iter().zip(&at).flat_map(|(forms, i)| forms[*i].iter().copied());
+            let code = path.definition.code.to_be_bytes();
+            let key: Vec<u8> = code.into_iter().chain(terms).chain(self.key.iter().copied()).collect();
+            if !see(&key) {
+                return Ok(());
+            }
+            let Some(place) = (0..at.len()).rfind(|place| at[*place] + 1 < choices[*place].len()) else {
+                return Ok(());
+            };
+            at[place] += 1;
+            at[place + 1..].fill(0);
+        }
+    }
+}
+
 /// What an entry tells of its row: the key, its terms and its covered columns.
 pub(super) struct EntryRow<'a> {
     pub(super) key: Bytes,
@@ -179,9 +215,11 @@ impl<'a> EntryRow<'a> {
     pub(super) fn may_satisfy(&self, predicate: &Predicate) -> bool {
         predicate.holds(&mut |test| match test.column {
             Column::RowKey => holds_for_key(test, &self.key),
-            Column::Attribute(slot) => self.term(slot).is_none_or(|t| match &test.condition {
-                Condition::Some(domain) | Condition::Every(domain) => t != [term::NULL] && domain.contains(t),
-                Condition::Null => t == [term::NULL],
+            Column::Attribute(slot) => self.term(slot).is_none_or(|t| {
+                let value =
+                    if t == [term::NULL] { TermValue::Tombstone } else { TermValue::Live(Bytes::copy_from_slice(t)) };
+                // What does not decode is looked at in the base row.
+                test.condition.accepts(&value).unwrap_or(true)
             }),
         })
     }
@@ -192,6 +230,8 @@ fn holds_for_key(test: &Test, key: &[u8]) -> bool {
     match &test.condition {
         Condition::Some(domain) | Condition::Every(domain) => domain.contains(key),
         Condition::Null => false,
+        Condition::Like(pattern) => pattern.matches(key),
+        Condition::Unlike(pattern) => !pattern.matches(key),
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::error::Result;
 use crate::schema::domain::{Domain, Edge, Interval, Side};
 use crate::schema::key::{Extent, KeyPart, PartKind, int_bytes};
-use crate::schema::{Key, Value, entry, term};
+use crate::schema::{Key, ScalarType, Value, entry, term};
 use bytes::Bytes;
 
 /// The most intervals that come of the values of several parts.
@@ -67,8 +67,10 @@ pub(crate) fn key_range(key: &Key, domains: &[Option<&Domain>]) -> Result<Option
     used.sort_unstable();
     used.dedup();
     let intervals = apart(intervals);
-    let says_something = intervals.iter().all(|i| !i.start.is_empty() || i.stop.is_some());
-    Ok(says_something.then_some(KeyRange { intervals, used, whole }))
+    // What leaves both ends of the table open is no part of it.
+    let open = |first: &KeyInterval, last: &KeyInterval| first.start.is_empty() && last.stop.is_none();
+    let everything = intervals.first().zip(intervals.last()).is_some_and(|(first, last)| open(first, last));
+    Ok((!everything).then_some(KeyRange { intervals, used, whole }))
 }
 
 /// The starts of keys, grown part by part.
@@ -144,25 +146,51 @@ fn within(part: &KeyPart, is_last: bool, start: &[u8], interval: &Interval) -> R
         return ints(width, ordered, start, interval);
     }
     let extent = part.kind.extent().unwrap_or(Extent::Open);
-    let value = |term: &[u8]| -> Result<Vec<u8>> {
-        Ok(match term::decode(term)? {
-            Some(Value::Text(text)) => text.into_bytes(),
-            Some(Value::Bytes(bytes)) => bytes.into(),
-            _ => Vec::new(),
-        })
+    let behind = entry::after_prefix(start);
+    let from = match place(part, &interval.from) {
+        Place::First => Some(start.to_vec()),
+        Place::Last => behind.clone(),
+        Place::At(value, side) => beside(extent, is_last, start, &value, side, false),
     };
-    let behind = |bytes: &[u8]| entry::after_prefix(bytes);
-    let from = match &interval.from {
-        Edge::Start | Edge::End => Some(start.to_vec()),
-        Edge::At(term, side) => beside(extent, is_last, start, &value(term)?, *side, false),
-    };
-    let to = match &interval.to {
-        Edge::Start | Edge::End => behind(start),
-        Edge::At(term, side) => beside(extent, is_last, start, &value(term)?, *side, true),
+    let to = match place(part, &interval.to) {
+        Place::First => Some(start.to_vec()),
+        Place::Last => behind,
+        Place::At(value, side) => beside(extent, is_last, start, &value, side, true),
     };
     // Nothing comes after the last key of all.
     let Some(from) = from else { return Ok(Vec::new()) };
     Ok(vec![KeyInterval { start: from.into(), stop: to.map(Bytes::from) }])
+}
+
+/// A place among the values of a part.
+enum Place {
+    First,
+    At(Vec<u8>, Side),
+    Last,
+}
+
+/// Where an edge between encoded values is among the values themselves. It may be inside of an encoding: what texts with a
+/// prefix are between is not a whole term.
+fn place(part: &KeyPart, edge: &Edge) -> Place {
+    let (encoded, side) = match edge {
+        Edge::Start => return Place::First,
+        Edge::End => return Place::Last,
+        Edge::At(encoded, side) => (encoded, *side),
+    };
+    let mut empty = Vec::new();
+    let is_text = part.kind.scalar() == ScalarType::Text;
+    term::encode(&if is_text { Value::from("") } else { Value::Bytes(Bytes::new()) }, &mut empty);
+    match encoded.first() {
+        Some(kind) if *kind == empty[0] => {}
+        Some(kind) if *kind > empty[0] => return Place::Last,
+        _ => return Place::First,
+    }
+    let run = &encoded[1..];
+    match term::escaped_len(run) {
+        Ok((len, _)) => Place::At(term::unescape(&run[..len - 2]), side),
+        // Whatever starts so comes after it.
+        Err(_) => Place::At(term::unescape(run), Side::Below),
+    }
 }
 
 /// The first key of those on one side of a value; none when there is no key so large.
@@ -289,13 +317,20 @@ mod tests {
 
     fn domain(rng: &mut Rng, values: &[Value]) -> Domain {
         use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
-        match rng.u8(0..4) {
+        match rng.u8(0..5) {
             0 => Domain::compared(
                 [Less, LessOrEqual, Equal, NotEqual, GreaterOrEqual, Greater][rng.usize(0..6)],
                 &named(rng, values),
             ),
             1 => Domain::between(&named(rng, values), &named(rng, values)),
             2 => Domain::compared(Equal, &named(rng, values)),
+            // As LIKE has it: the encodings that start so.
+            3 if !matches!(values[0], Value::Int(_)) => {
+                let mut start = named(rng, values).to_vec();
+                start.truncate(start.len() - 2);
+                let to = entry::after_prefix(&start).map_or(Edge::End, |end| Edge::At(end.into(), Side::Below));
+                Domain::of(vec![Interval { from: Edge::At(start.into(), Side::Below), to }])
+            }
             _ => Domain::values(&(0..rng.usize(1..4)).map(|_| named(rng, values)).collect::<Vec<_>>()),
         }
     }
