@@ -110,6 +110,65 @@ fn rows_are_found_by_the_leading_parts_of_their_keys() {
     assert_eq!(count(" WHERE who >= ''"), 48);
 }
 
+/// Parts of the row key stand in definitions beside columns: as later terms, covered, and in filters.
+#[test]
+fn key_parts_are_indexed_beside_columns() {
+    let data = Data::new(&["--key", KEY, "--attr", "size:int"]);
+    data.run(&["put", "events", "odd", "size:=1"]);
+    let lines = |from: usize, to: usize| {
+        let event = |(i, (u, n, a, m)): (usize, (&str, i64, &str, &str))| {
+            let mut event = event(u, n, a, m);
+            event["attrs"]["size"] = json!(i % 3);
+            event
+        };
+        events().into_iter().enumerate().skip(from).take(to - from).map(event).collect::<Vec<_>>()
+    };
+    data.run(&["load", "events", &data.file(&lines(0, 20))]);
+    let create = |args: &[&str]| data.run(&[&["index", "create", "events"], args].concat());
+    create(&["by_size", "--on", "size,who,n desc", "--cover", "month"]);
+    create(&["views", "--on", "size,month", "--where", "action = 'view' AND who != 'bert'"]);
+    data.run(&["load", "events", &data.file(&lines(20, 48))]);
+    for (condition, index) in [
+        ("size = 1 AND who = 'anna'", "by_size"),
+        ("size = 2 AND who = 'otto' AND n >= 0", "by_size"),
+        ("size = 0", "by_size"),
+        ("size = 1 AND month = '2026-12' AND action = 'view' AND who = 'anna'", "views"),
+        ("size = 1 AND who IS NULL", "by_size"),
+    ] {
+        let sql = format!("SELECT id, month FROM events WHERE {condition}");
+        let sorted = |rows: Vec<Value>| {
+            let mut rows: Vec<String> = rows.iter().map(Value::to_string).collect();
+            rows.sort();
+            rows
+        };
+        let by_hand: Vec<Value> = data
+            .rows("SELECT id, month, size, who, n, action FROM events", &["--allow-scan"])
+            .into_iter()
+            .filter(|row| {
+                let size = condition.as_bytes()["size = ".len()] - b'0';
+                row["size"] == size
+                    && (!condition.contains("'anna'") || row["who"] == "anna")
+                    && (!condition.contains("'otto'") || row["who"] == "otto" && row["n"].as_i64() >= Some(0))
+                    && (!condition.contains("action") || row["action"] == "view" && row["month"] == "2026-12")
+                    && (!condition.contains("IS NULL") || row["who"].is_null())
+            })
+            .map(|row| json!({"id": row["id"], "month": row["month"]}))
+            .collect();
+        for consistency in ["verified", "indexed"] {
+            assert_eq!(
+                sorted(data.rows(&sql, &["--consistency", consistency])),
+                sorted(by_hand.clone()),
+                "{condition}"
+            );
+        }
+        assert!(!by_hand.is_empty(), "{condition}");
+        let plan = data.run(&["query", &format!("EXPLAIN {sql}")]);
+        assert!(plan.contains(&format!("read the index {index}")), "{plan}");
+    }
+    let refused = data.fails(&["index", "create", "events", "by_who", "--on", "who,size"]);
+    assert!(refused.contains("expected an attribute in a column in the first place, found who"), "{refused}");
+}
+
 #[test]
 fn a_row_key_and_its_parts_agree() {
     let data = Data::new(&["--key", "who=text:4, month=text"]);
