@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod choppy;
+mod cond;
 mod data;
 mod fixture;
 mod judge;
