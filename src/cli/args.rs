@@ -136,16 +136,25 @@ pub struct DemoArgs {
 #[derive(Debug, Subcommand)]
 pub enum TableCommand {
     /// Create a table
-    #[command(after_help = "Example:\n  sideindex --data D table create packages --family a --attr installed_size:int")]
+    #[command(after_help = "\
+Examples:
+  sideindex --data D table create packages --family a --attr installed_size:int
+  sideindex --data D table create events --family a --key 'hash=md5(account):2, account=text:8, month=text:7, event=text'
+  sideindex --data D table create orders --family d --attr total:decimal:hbase:d:t")]
     Create {
         /// The table's name
         table: String,
         /// A column family; attributes live in the first
         #[arg(long = "family", required = true, value_name = "NAME")]
         families: Vec<String>,
-        /// Declare an attribute: text, int, float, bool, or one of them followed by []
-        #[arg(long = "attr", value_name = "NAME:TYPE")]
+        /// Declare an attribute: text, int, float, bool, decimal, timestamp, bytes, or one of them followed by []; encoded as
+        /// utf8, json or hbase (the class Bytes)
+        #[arg(long = "attr", value_name = "NAME:TYPE[:ENCODING[:FAMILY:QUALIFIER]]")]
         attributes: Vec<String>,
+        /// What the row keys are made of, each part an attribute: text:4, text, text sep '|', the same of bytes, int,
+        /// int:4, int ordered, md5(part, …):2, xxh3(part, …):2
+        #[arg(long, value_name = "NAME=KIND, …")]
+        key: Option<String>,
         /// Versions of a cell that can be read
         #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         versions: u32,
@@ -166,8 +175,8 @@ pub struct LoadArgs {
     /// Files of JSON lines, plain or .zst; - is standard input
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Declare an attribute before loading
-    #[arg(long = "attr", value_name = "NAME:TYPE")]
+    /// Declare an attribute before loading, as for `table create`
+    #[arg(long = "attr", value_name = "NAME:TYPE[:ENCODING[:FAMILY:QUALIFIER]]")]
     pub attributes: Vec<String>,
     /// Leave the indexes behind; `apply` brings them up to date
     #[arg(long)]
@@ -178,7 +187,7 @@ pub struct LoadArgs {
 pub struct PutArgs {
     /// The table's name
     pub table: String,
-    /// The row key
+    /// The row key; - joins it from its parts, which are then given like attributes
     pub id: String,
     /// name=text or name:=json
     #[arg(required = true, value_name = "NAME=TEXT|NAME:=JSON")]

@@ -15,7 +15,8 @@
 //! use sideindex::schema::{Attribute, AttributeType, BaseEncoding, ScalarType, TableSchema};
 //! # let schema = TableSchema::new("packages".into(), vec!["a".into()], vec![Attribute {
 //! #     name: "section".into(), code: 1, kind: AttributeType { scalar: ScalarType::Text, array: false },
-//! #     encoding: BaseEncoding::Utf8, family: "a".into(), qualifier: "section".into() }], vec![]);
+//! #     encoding: BaseEncoding::Utf8, family: "a".into(), qualifier: "section".into(),
+//! #     key_part: None }], vec![]);
 //! let parsed = query::parse("SELECT id FROM packages WHERE section = 'net'")?;
 //! let bound = query::bind(&parsed, &schema, &[])?;
 //! assert_eq!(bound.predicate.to_string(), "section = 'net'");

@@ -66,7 +66,11 @@ impl Slot {
     /// # Errors
     /// [`WrongType`](crate::error::ErrorKind::WrongType).
     pub(crate) fn decode(&self, cell: &[u8]) -> Result<(AttributeValue, TermValue)> {
-        let value = encoding::decode(&self.attribute, cell)?;
+        Ok(self.seen(encoding::decode(&self.attribute, cell)?))
+    }
+
+    /// The attribute's value under the functions: the value, and what is compared.
+    pub(crate) fn seen(&self, value: AttributeValue) -> (AttributeValue, TermValue) {
         let value = match value {
             value if self.functions.is_empty() => value,
             AttributeValue::One(value) => AttributeValue::One(function::apply(&self.functions, value)),
@@ -75,7 +79,7 @@ impl Slot {
             }
         };
         let term = TermValue::of(&value);
-        Ok((value, term))
+        (value, term)
     }
 }
 
@@ -181,12 +185,17 @@ impl Predicate {
         }
     }
 
-    /// Whether it can only hold for rows in which some attribute is present.
-    pub(crate) fn needs_an_attribute(&self) -> bool {
+    /// Whether it can only hold for rows in which some column of an attribute is present.
+    pub(crate) fn needs_a_column(&self, slots: &[Slot]) -> bool {
         match self {
-            Self::And(parts) => parts.iter().any(Self::needs_an_attribute),
-            Self::Or(parts) => parts.iter().all(Self::needs_an_attribute),
-            Self::Test(test) => test.column != Column::RowKey && test.condition != Condition::Null,
+            Self::And(parts) => parts.iter().any(|p| p.needs_a_column(slots)),
+            Self::Or(parts) => parts.iter().all(|p| p.needs_a_column(slots)),
+            Self::Test(test) => match test.column {
+                Column::RowKey => false,
+                Column::Attribute(slot) => {
+                    slots[slot].attribute.key_part.is_none() && test.condition != Condition::Null
+                }
+            },
         }
     }
 }

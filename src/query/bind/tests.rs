@@ -24,7 +24,7 @@ fn literals_take_the_type_of_their_column() {
         ("size = 'red'", "size is int: expected an integer, found 'red'"),
         (
             "size > 1.5",
-            "size is int: expected an integer, found 1.5; round it, for only a float attribute has fractions",
+            "size is int: expected an integer, found 1.5; round it, for only float and decimal attributes have fractions",
         ),
         (
             "ports IN (1, 9223372036854775808)",

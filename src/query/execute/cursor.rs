@@ -313,7 +313,7 @@ impl Cursor {
             if row.cells.is_empty() {
                 continue;
             }
-            let base = BaseRow::decode(row, &plan.slots, &slots);
+            let base = BaseRow::decode(row, &plan.slots, &slots, plan.key.as_deref());
             if base.satisfies(&plan.query.predicate)? {
                 self.accept(&Found::Base(&base), (path, base.key.clone()))?;
             }
@@ -364,7 +364,7 @@ impl Cursor {
                 continue;
             }
             let Some(row) = rows.next() else { break };
-            let base = BaseRow::decode(row, &plan.slots, &how.slots);
+            let base = BaseRow::decode(row, &plan.slots, &how.slots, plan.key.as_deref());
             if !base.gives(entry.terms(), index)? {
                 self.actuals.dropped_by_verification += 1;
             } else if base.satisfies(&plan.query.predicate)? && (!pages || base.satisfies(&index.residual)?) {

@@ -5,7 +5,7 @@ use crate::model::Row;
 use crate::query::bind::{Column, Predicate, Slot, Test};
 use crate::query::plan::IndexPath;
 use crate::schema::state::TermValue;
-use crate::schema::{AttributeValue, Condition, Value, term};
+use crate::schema::{AttributeValue, Condition, Key, Value, term};
 use bytes::Bytes;
 use std::borrow::Cow;
 
@@ -56,14 +56,21 @@ pub(super) struct BaseRow {
 }
 
 impl BaseRow {
-    /// Decodes the attributes in `slots`.
-    pub(super) fn decode(row: Row, all: &[Slot], slots: &[usize]) -> Self {
+    /// Decodes the attributes in `slots`; parts of the row key by `key`.
+    pub(super) fn decode(row: Row, all: &[Slot], slots: &[usize], key: Option<&Key>) -> Self {
+        let by_key = slots.iter().any(|slot| all[*slot].attribute.key_part.is_some());
+        let parts = if by_key { key.and_then(|key| key.split(&row.key).ok()) } else { None };
         let mut values = vec![None; all.len()];
         let mut terms = vec![TermValue::Tombstone; all.len()];
         for slot in slots {
             let attribute = &all[*slot].attribute;
-            let cell = row.newest(attribute.family.as_bytes(), attribute.qualifier.as_bytes());
-            let decoded = cell.and_then(|c| all[*slot].decode(&c.value).ok());
+            let decoded = if let Some(place) = attribute.key_part {
+                let part = parts.as_ref().and_then(|parts| parts.get(place));
+                part.map(|value| all[*slot].seen(AttributeValue::One(value.clone())))
+            } else {
+                let cell = row.newest(attribute.family.as_bytes(), attribute.qualifier.as_bytes());
+                cell.and_then(|c| all[*slot].decode(&c.value).ok())
+            };
             // An array without elements is no value.
             if let Some((value, term)) = decoded.filter(|(v, _)| !v.elements().is_empty()) {
                 terms[*slot] = term;

@@ -166,7 +166,7 @@ mod tests {
         fn push(&mut self, size: usize) -> Result<()> {
             let cell = Cell::put("a", "size", 1, size.to_string());
             let row = Row { key: format!("row {size}").into(), cells: vec![cell] };
-            let base = BaseRow::decode(row, &self.plan.slots, &[0]);
+            let base = BaseRow::decode(row, &self.plan.slots, &[0], None);
             self.sink.push(&Found::Base(&base), (0, Bytes::new()), &self.plan, &mut self.budget)
         }
 

@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{Function, nearest};
 use crate::store::Comparison;
 use sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, InTarget, ObjectNamePart,
+    BinaryOperator, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, InTarget, ObjectNamePart,
     UnaryOperator, Value,
 };
 
@@ -159,6 +159,7 @@ fn has_column(expression: &Expr) -> bool {
 fn is_literal(expression: &Expr) -> bool {
     match expression {
         Expr::Value(_) => true,
+        Expr::TypedString(typed) => is_time(&typed.data_type),
         Expr::Nested(expr) | Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } => is_literal(expr),
         other => argument(other).is_some_and(is_literal),
     }
@@ -276,6 +277,8 @@ pub(super) fn literal(expression: Expr) -> Result<Literal> {
             })),
             other => Err(Error::invalid(format!("expected a number after {op}, found {other}"))),
         },
+        // `TIMESTAMP '2026-12-01T00:00:00Z'`: the column says the same.
+        Expr::TypedString(typed) if is_time(&typed.data_type) => literal(Expr::Value(typed.value)),
         Expr::Identifier(name) => Err(Error::invalid(format!(
             "expected a value, found the name {name}: text stands in single quotes, like {}",
             Literal::Text(name.value.clone())
@@ -283,6 +286,10 @@ pub(super) fn literal(expression: Expr) -> Result<Literal> {
         Expr::Subquery(_) => Err(unsupported("a subquery")),
         other => Err(unsupported(&format!("{other}, where a value is expected,"))),
     }
+}
+
+fn is_time(kind: &DataType) -> bool {
+    matches!(kind, DataType::Timestamp(..) | DataType::Date)
 }
 
 fn applied(function: Function, literal: Literal) -> Result<Literal> {

@@ -105,6 +105,7 @@ fn collect<'a>(
 fn need<'a>(test: &Test, query: &'a BoundQuery) -> Option<Needed<'a>> {
     match test.column {
         Column::RowKey => None,
+        Column::Attribute(slot) if query.slots[slot].attribute.key_part.is_some() => None,
         Column::Attribute(slot) => {
             Some(Needed { slot: &query.slots[slot], ordered: test.within()?.points().is_none() })
         }

@@ -1,11 +1,12 @@
 //! Which paths there are: pure, from the bound query and the schema.
 
+use super::key_range::{KeyRange, key_range};
 use super::path::{Access, EntryRange, GetPath, IndexPath, Path, row_range};
 use super::{partial, rows};
 use crate::error::Result;
 use crate::query::bind::{BoundQuery, Column, Output, Predicate, Slot, Test};
 use crate::schema::domain::{Domain, Edge};
-use crate::schema::{Code, Condition, Definition, Function, Operand, TableSchema, term};
+use crate::schema::{Code, Condition, Definition, Function, Key, Operand, TableSchema, term};
 use std::sync::Arc;
 
 /// The most ranges that are read for terms beyond the first: so many combinations of the values of IN lists.
@@ -77,6 +78,7 @@ impl Finder<'_> {
             }
         }
         let schema = self.schema;
+        ways.extend(schema.key().and_then(|key| self.by_key_parts(key, &tests, rest(&[]))));
         let all = [conjuncts, outer].concat();
         for definition in schema.active_definitions() {
             if self.is_enough(&ways) {
@@ -136,6 +138,34 @@ impl Finder<'_> {
             }
         }
         ways
+    }
+
+    /// The rows that tests of the leading parts of their keys lead to; all of `all` is left to be tested.
+    fn by_key_parts(&mut self, key: &Key, tests: &[(usize, &Arc<Test>)], all: Vec<Predicate>) -> Option<Access> {
+        let mut of_parts: Vec<Option<&Test>> = vec![None; key.parts().len()];
+        for (_, test) in tests {
+            let Column::Attribute(slot) = test.column else { continue };
+            let slot = &self.found.slots[slot];
+            if let Some(place) = slot.attribute.key_part
+                && slot.functions.is_empty()
+                && test.some().is_some()
+            {
+                *of_parts.get_mut(place)? = Some(test);
+            }
+        }
+        let domains: Vec<Option<&Domain>> = of_parts.iter().map(|test| test.and_then(Test::some)).collect();
+        let KeyRange { intervals, used, whole } = key_range(key, &domains).ok()??;
+        let texts: Vec<&str> = used.iter().filter_map(|place| of_parts[*place].map(|t| t.text.as_str())).collect();
+        let text = texts.join(" AND ");
+        if intervals.is_empty() {
+            return Some(Access::Nothing);
+        }
+        Some(self.add(if whole {
+            Path::Get(GetPath { keys: intervals.into_iter().map(|i| i.start).collect(), text })
+        } else {
+            let ranges = intervals.into_iter().map(|i| (Some(i.start), i.stop)).collect();
+            Path::Rows(rows::path(&Predicate::And(all), &self.found.slots, ranges, Some(text)))
+        }))
     }
 
     fn is_enough(&self, ways: &[Access]) -> bool {

@@ -5,6 +5,7 @@
 mod advice;
 mod candidates;
 mod choose;
+mod key_range;
 mod order;
 mod partial;
 mod path;
@@ -19,7 +20,8 @@ use super::bind::{BoundQuery, Column, Output, Slot};
 use super::page::Page;
 use super::{Consistency, Options};
 use crate::error::{Error, ErrorKind};
-use crate::schema::TableSchema;
+use crate::schema::{Key, TableSchema};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// How a query is answered.
@@ -28,6 +30,8 @@ pub struct Plan {
     pub(crate) query: BoundQuery,
     pub(crate) consistency: Consistency,
     pub(crate) index_table: String,
+    /// What the row keys are made of, if that is declared.
+    pub(crate) key: Option<Arc<Key>>,
     /// The slots of the query, then further terms of the definitions read.
     pub(crate) slots: Vec<Slot>,
     pub(crate) reading: Reading,
@@ -157,6 +161,7 @@ pub(crate) fn plan(
     Plan {
         consistency: options.consistency,
         index_table: schema.index_table(),
+        key: schema.key().cloned(),
         slots,
         query,
         reading,

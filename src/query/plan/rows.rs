@@ -3,7 +3,7 @@
 use super::path::{RowsPath, row_range};
 use crate::query::bind::{BoundQuery, Column, Predicate, Slot};
 use crate::schema::domain::Interval;
-use crate::schema::{BaseEncoding, ScalarType, Value, term};
+use crate::schema::{BaseEncoding, Value, term};
 use crate::store::{ColumnFilter, Columns, Comparison};
 use bytes::Bytes;
 
@@ -39,26 +39,30 @@ pub(super) fn path(
         }
     });
     // A row without any of the columns read is not seen at all, and yet exists.
-    let columns = if predicate.needs_an_attribute() { columns_of(slots, 0..slots.len()) } else { Columns::All };
+    let columns = if predicate.needs_a_column(slots) { columns_of(slots, 0..slots.len()) } else { Columns::All };
     RowsPath { ranges, columns, filter, text }
 }
 
-/// The store's filter for `attribute = value`, where the cell's bytes are the value's: only text in UTF-8 is.
+/// The store's filter for `attribute = value`, where the cell's bytes are the value's: text, and bytes as they are.
 fn pushed_down(slot: &Slot, encoded: &[u8]) -> Option<ColumnFilter> {
     let attribute = &slot.attribute;
     if !slot.functions.is_empty()
+        || attribute.key_part.is_some()
         || attribute.kind.array
-        || attribute.kind.scalar != ScalarType::Text
-        || attribute.encoding != BaseEncoding::Utf8
+        || attribute.encoding == BaseEncoding::Json
     {
         return None;
     }
-    let Ok(Some(Value::Text(text))) = term::decode(encoded) else { return None };
+    let operand: Bytes = match (term::decode(encoded).ok()??, attribute.encoding) {
+        (Value::Text(text), _) => text.into(),
+        (Value::Bytes(bytes), BaseEncoding::Hbase) => bytes,
+        _ => return None,
+    };
     Some(ColumnFilter {
         family: Bytes::copy_from_slice(attribute.family.as_bytes()),
         qualifier: Bytes::copy_from_slice(attribute.qualifier.as_bytes()),
         comparison: Comparison::Equal,
-        operand: text.into(),
+        operand,
     })
 }
 
@@ -70,9 +74,11 @@ const FEW_COLUMNS: usize = 8;
 pub(crate) fn columns_of(all: &[Slot], slots: impl Iterator<Item = usize>) -> Columns {
     let mut columns: Vec<(Bytes, Bytes)> = slots
         .map(|slot| &all[slot].attribute)
+        .filter(|a| a.key_part.is_none())
         .map(|a| (Bytes::copy_from_slice(a.family.as_bytes()), Bytes::copy_from_slice(a.qualifier.as_bytes())))
         .collect();
     columns.sort_unstable();
     columns.dedup();
-    if columns.len() > FEW_COLUMNS { Columns::All } else { Columns::Exact(columns) }
+    // A row of which only the key is needed has to be seen all the same.
+    if columns.is_empty() || columns.len() > FEW_COLUMNS { Columns::All } else { Columns::Exact(columns) }
 }
