@@ -32,7 +32,11 @@ impl ResultRow {
 
     /// What it takes in memory, in bytes.
     pub(super) fn weight(&self) -> u64 {
-        let text = |value: &Value| if let Value::Text(text) = value { text.capacity() } else { 0 };
+        let text = |value: &Value| match value {
+            Value::Text(text) => text.capacity(),
+            Value::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        };
         let elements = |value: &AttributeValue| match value {
             AttributeValue::One(value) => text(value),
             AttributeValue::Many(values) => values.iter().map(|v| text(v) + size_of::<Value>()).sum(),
