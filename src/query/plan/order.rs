@@ -34,7 +34,7 @@ fn by_entries(index: &IndexPath, order: &[Order], slots: &[Slot]) -> Sorting {
                 }
                 let shape = index.definition.shape(place);
                 place += 1;
-                let is_long = slots[slot].attribute.kind.scalar == ScalarType::Text;
+                let is_long = matches!(slots[slot].attribute.kind.scalar, ScalarType::Text | ScalarType::Bytes);
                 (key.descending != shape.descending, shape.limit > 0 && is_long)
             }
         };
