@@ -71,7 +71,7 @@ fn rows_are_found_by_the_leading_parts_of_their_keys() {
     // A key that doesn't fit: the row is there, its parts are null.
     data.run(&["put", "events", "odd", "note=odd"]);
     type Holds = fn(&(&str, i64, &str, &str)) -> bool;
-    let cases: [(&str, bool, Holds); 9] = [
+    let cases: [(&str, bool, Holds); 15] = [
         ("who = 'anna'", true, |e| e.0 == "anna"),
         ("who IN ('anna', 'otto') AND n = 7", true, |e| e.0 != "bert" && e.1 == 7),
         ("who = 'anna' AND n >= -1 AND n < 7", true, |e| e.0 == "anna" && (-1..7).contains(&e.1)),
@@ -84,6 +84,14 @@ fn rows_are_found_by_the_leading_parts_of_their_keys() {
         ("who = 'anna' AND month = '2026-12' AND note != 'anna7'", true, |e| {
             e.0 == "anna" && e.3 == "2026-12" && e.1 != 7
         }),
+        ("who = 'anna' AND n = 0 AND action LIKE 'c%'", true, |e| (e.0, e.1, e.2) == ("anna", 0, "click")),
+        ("who = 'anna' AND n = 0 AND action < 'view'", true, |e| (e.0, e.1, e.2) == ("anna", 0, "click")),
+        ("(who = 'anna' AND n = 7) OR (who = 'otto' AND n != 7)", true, |e| {
+            (e.0, e.1) == ("anna", 7) || (e.0 == "otto" && e.1 != 7)
+        }),
+        ("who = 'anna' AND NOT n IN (0, 7)", true, |e| e.0 == "anna" && e.1 < 0),
+        ("hash = X'a70f' AND who = 'otto'", true, |_| false),
+        ("lower(who) = 'anna'", false, |e| e.0 == "anna"),
         ("who = 'toolong'", true, |_| false),
         ("month = '2026-12'", false, |e| e.3 == "2026-12"),
         ("who > 'anna'", false, |e| e.0 > "anna"),
@@ -106,6 +114,11 @@ fn rows_are_found_by_the_leading_parts_of_their_keys() {
         let rows = data.rows(&format!("SELECT COUNT(*) FROM events{condition}"), &["--allow-scan"]);
         rows[0]["count"].as_u64().unwrap()
     };
+    let refused = data.fails(&["query", "SELECT id FROM events WHERE month = '2026-12'"]);
+    assert!(refused.contains("tests of the leading parts of the row key"), "{refused}");
+    let ordered = data.rows("SELECT n FROM events WHERE who = 'otto' ORDER BY n DESC, id LIMIT 5", &[]);
+    let numbers: Vec<i64> = ordered.iter().map(|row| row["n"].as_i64().unwrap()).collect();
+    assert_eq!(numbers, [7, 7, 7, 7, 0]);
     assert_eq!(count(""), 49);
     assert_eq!(count(" WHERE note = 'odd'"), 1);
     assert_eq!(count(" WHERE who >= ''"), 48);
