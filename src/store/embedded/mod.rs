@@ -8,8 +8,10 @@
 //! One keyspace per table holds its cells, one key-value pair each; one holds all change logs; one the descriptors.
 //! Everything of one commit is in one fjall batch, so cells and their change-log records appear and survive together.
 
+mod batch;
 mod cells;
 mod commit;
+mod decide;
 mod directory;
 mod error;
 mod journal;
@@ -23,7 +25,7 @@ mod scan;
 mod tables;
 mod write;
 
-use super::{Capabilities, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
+use super::{Capabilities, ColumnCheck, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
 use crate::error::Result;
 use crate::model::{ChangeEvent, Row, RowMutation};
 use async_trait::async_trait;
@@ -173,7 +175,13 @@ impl Read for EmbeddedStore {
 #[async_trait]
 impl Store for EmbeddedStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { snapshots: true, raw_reads: true, atomic_put_and_delete: true, reverse_scans: true }
+        Capabilities {
+            snapshots: true,
+            raw_reads: true,
+            atomic_put_and_delete: true,
+            reverse_scans: true,
+            atomic_updates: true,
+        }
     }
 
     fn row_key_fits(&self, key: &[u8]) -> bool {
@@ -200,6 +208,18 @@ impl Store for EmbeddedStore {
             return Ok(());
         }
         self.0.committer.write(table, write, durability).await
+    }
+
+    async fn increment(&self, table: &str, row: &Bytes, family: &Bytes, qualifier: &Bytes, amount: i64) -> Result<i64> {
+        let table = self.0.tables.get(table)?;
+        let counter = decide::Counter::new(&table, row, family, qualifier)?;
+        self.0.committer.decide(move |batch| counter.add(amount, batch)).await
+    }
+
+    async fn check_and_mutate(&self, table: &str, check: &ColumnCheck, mutation: RowMutation) -> Result<bool> {
+        let table = self.0.tables.get(table)?;
+        let checked = decide::Checked::new(&table, check, mutation)?;
+        self.0.committer.decide(move |batch| checked.apply(batch)).await
     }
 
     async fn sync(&self) -> Result<()> {
