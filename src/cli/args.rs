@@ -111,6 +111,14 @@ Examples:
     /// Bring indexes up to date with the change log
     #[command(after_help = "Example:\n  sideindex --data D apply packages")]
     Apply(ApplyArgs),
+    /// Remove for good what was deleted or overwritten, and give its space back
+    #[command(after_help = "\
+As HBase's major compaction does: delete markers go, with what they hide. A change that comes afterwards with a timestamp
+at or below that of a removed marker is visible.
+
+Example:
+  sideindex --data D compact packages")]
+    Compact(CompactArgs),
     /// Measure loads and lookups on the bundled catalogue
     #[command(after_help = "Example:\n  sideindex bench --runs 3")]
     Bench(BenchArgs),
@@ -262,6 +270,12 @@ pub enum Consistency {
 #[derive(Debug, Args)]
 pub struct ApplyArgs {
     /// The table's name; all tables when left out
+    pub table: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct CompactArgs {
+    /// The table's name, for it and its indexes; everything in the store when left out
     pub table: Option<String>,
 }
 

@@ -5,6 +5,7 @@ use super::tables::{Table, Tables};
 use super::write::Write;
 use crate::clock;
 use crate::model::wire;
+use bytes::Bytes;
 use fjall::{Database, OwnedWriteBatch, PersistMode, Snapshot};
 use std::sync::Arc;
 
@@ -40,6 +41,11 @@ impl<'a> Batch<'a> {
         for (key, value) in write.cells {
             self.batch.insert(&table.keyspace, key, value);
         }
+    }
+
+    /// Removes a cell, without a marker in its place.
+    pub(super) fn remove(&mut self, table: &Table, key: Bytes) {
+        self.batch.remove(&table.keyspace, key);
     }
 
     /// Everything committed, this batch not included.

@@ -11,6 +11,7 @@
 mod batch;
 mod cells;
 mod commit;
+mod compact;
 mod decide;
 mod directory;
 mod error;
@@ -18,12 +19,15 @@ mod journal;
 mod key;
 mod log;
 mod plan;
+mod purge;
 mod read;
 mod resolve;
 mod row;
 mod scan;
 mod tables;
 mod write;
+
+pub use compact::Compaction;
 
 use super::{Capabilities, ColumnCheck, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
 use crate::error::Result;
@@ -154,6 +158,28 @@ impl EmbeddedStore {
     /// commit.
     pub async fn log_beyond(&self, table: &str, number: u64) -> Result<u64> {
         self.0.tables.get(table)?.log()?.beyond(number).await
+    }
+
+    /// Removes for good what no read of a table shows, or of all tables: delete markers, what they hide, and versions beyond
+    /// those that the families keep, as HBase's major compaction does. Then merges its files, which gives the space back.
+    ///
+    /// * Snapshots and open scans go on seeing what they saw. Writers are held up for one batch of rows at a time.
+    /// * A put that comes later, at or below the timestamp of a marker that was removed, is visible, exactly as in HBase.
+    ///   A base table's raw reads no longer tell of removed markers: the write helper takes the clock and what is left as
+    ///   the newest timestamp of a row, and the floor of an index built later is above what is left. Whoever writes with
+    ///   timestamps of its own compacts only when no older ones are to come.
+    /// * Each row is purged at once: a crash leaves it as it was, or purged.
+    /// * Memory is bounded by one batch of rows. It runs in a thread of its own, to its end or until the future is dropped.
+    ///
+    /// # Errors
+    /// [`NotFound`](crate::error::ErrorKind::NotFound) for an unknown table; those of reading and writing, after which some
+    /// rows are purged and others not.
+    pub async fn compact(&self, table: Option<&str>) -> Result<Compaction> {
+        let tables = match table {
+            Some(name) => vec![self.0.tables.get(name)?],
+            None => self.0.tables.current().values().cloned().collect(),
+        };
+        compact::run(Arc::clone(&self.0), tables, table.is_none()).await
     }
 
     fn now(&self) -> View {
