@@ -310,3 +310,40 @@ fn reads_that_skip_agree_with_the_model() {
 fn reads_agree_with_the_model_between_compactions() {
     check(16 << 20, 40, 2, |m| m);
 }
+
+#[test]
+fn rows_that_gather_markers_agree_with_the_model() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { durability: DurabilityMode::Os, ..Options::default() };
+    let store = EmbeddedStore::open(directory.path(), options).unwrap();
+    let strategy = (vec(mutation(), 40..60), vec(spec(), 1..4), any::<u64>());
+    proptest!(ProptestConfig { cases: 12, ..ProptestConfig::default() }, |((shapes, specs, seed) in strategy)| {
+        block_on(async {
+            let descriptor = descriptor();
+            let table = descriptor.name.as_str();
+            store.create_table(&descriptor).await.unwrap();
+            let mut random = fastrand::Rng::with_seed(seed);
+            let (mut model, mut written) = (Model::default(), 0);
+            for round in 0..16 {
+                let mut calls = shapes.clone();
+                random.shuffle(&mut calls);
+                for mut call in calls {
+                    // Few rows, and times that mostly go up, so that what was hidden stays behind.
+                    call.row = Bytes::from_static(ROWS[random.usize(..2)]);
+                    call.cells.iter_mut().for_each(|c| c.timestamp = c.timestamp.min(9) + random.i64(0..=round * 8));
+                    call.cells.push(Cell::delete(CellKind::DeleteColumn, "a", "x", random.i64(0..=round * 8)));
+                    call.cells.iter().for_each(|c| model.write(&call.row, c));
+                    written += call.cells.len();
+                    store.mutate(table, vec![call], Durability::Relaxed).await.unwrap();
+                }
+                // What the committer removed is removed before it takes another request.
+                store.sync().await.unwrap();
+                let specs: Vec<ReadSpec> = specs.iter().map(|s| ReadSpec { raw: false, ..s.clone() }).collect();
+                compare(&store, table, &model, &specs, &[]).await;
+            }
+            let raw = Scan { spec: ReadSpec { raw: true, ..ReadSpec::default() }, ..Scan::all() };
+            let left: usize = read_all(&store, table, raw).await.iter().map(|r| r.cells.len()).sum();
+            assert!(left < model.0.len(), "nothing was removed: {left} of {} distinct, {written} written", model.0.len());
+        });
+    });
+}

@@ -4,11 +4,15 @@
 //! write that was waiting.
 
 use super::batch::Batch;
+use super::hot::Hot;
+use super::key;
+use super::purge::{self, Extent};
 use super::tables::{Table, Tables};
 use super::write::Write;
 use super::{DurabilityMode, error};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Durability;
+use bytes::Bytes;
 use fjall::{Database, PersistMode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -65,6 +69,7 @@ impl Committer {
             mode,
             incoming,
             failed: Arc::clone(&failed),
+            hot: Hot::default(),
         };
         let thread = std::thread::Builder::new().name("sideindex-commit".to_owned()).spawn(move || worker.run())?;
         let room = Arc::new(Semaphore::new(QUEUE_UNITS as usize));
@@ -132,12 +137,13 @@ struct Worker {
     mode: DurabilityMode,
     incoming: mpsc::Receiver<Request>,
     failed: Arc<AtomicBool>,
+    hot: Hot,
 }
 
 impl Worker {
-    fn run(self) {
+    fn run(mut self) {
         // Callers whose request goes unanswered take it for a failed commit; this is for all others.
-        let _fail_if_panicking = FailOnPanic(&self);
+        let _fail_if_panicking = FailOnPanic { failed: Arc::clone(&self.failed), tables: Arc::clone(&self.tables) };
         while let Ok(first) = self.incoming.recv() {
             let mut size = first.work.size();
             let mut group = vec![first];
@@ -156,7 +162,7 @@ impl Worker {
         }
     }
 
-    fn commit(&self, group: Vec<Request>) {
+    fn commit(&mut self, group: Vec<Request>) {
         let durable = self.mode == DurabilityMode::Fsync && group.iter().any(|r| r.durable);
         let mode = if durable { PersistMode::SyncAll } else { PersistMode::Buffer };
         let mut answers = Vec::with_capacity(group.len());
@@ -166,12 +172,20 @@ impl Worker {
         };
         let pairs = group.iter().map(|r| pairs(&r.work)).sum();
         let mut batch = Batch::new(&self.database, &self.tables, pairs);
+        let mut remains: Vec<(Arc<Table>, Bytes)> = Vec::new();
         let mut result = if self.failed.load(Ordering::Acquire) { Err(None) } else { Ok(()) };
         for request in group {
             let mut decided = Ok(());
             match request.work {
                 Work::Sync => {}
-                Work::Write(table, write) => batch.write(&table, write),
+                Work::Write(table, write) => {
+                    let hot = |(row, cell): &(u64, usize)| {
+                        self.hot.marked(&table.keyspace, *row).then(|| write.cells[*cell].0.clone())
+                    };
+                    let found: Vec<Bytes> = write.marks.iter().filter_map(hot).collect();
+                    remains.extend(found.into_iter().map(|key| (Arc::clone(&table), key)));
+                    batch.write(&table, write);
+                }
                 Work::Decide(decide) if result.is_ok() => {
                     result = batch.settle().map_err(|e| Some(Arc::new(e)));
                     if result.is_ok() {
@@ -186,7 +200,7 @@ impl Worker {
             result = batch.commit(mode).map_err(|e| Some(Arc::new(e)));
         }
         if result.is_err() {
-            self.fail();
+            fail(&self.failed, &self.tables);
         }
         for (done, _room, decided) in answers {
             // Nobody listens when the caller dropped its future.
@@ -196,21 +210,41 @@ impl Worker {
                 Err(Some(e)) => Err(error::commit(e)),
             });
         }
+        if result.is_ok() {
+            remains.iter().for_each(|(table, cell)| self.purge(table, cell));
+        }
     }
 
-    /// Nothing more will be written.
-    fn fail(&self) {
-        self.failed.store(true, Ordering::Release);
-        self.tables.fail_logs();
+    /// Removes what markers hide in the row of a cell, and has it written to files, where what was removed is dropped: in
+    /// memory both would still be read past. Whoever wrote has been answered already, and a row that isn't purged costs
+    /// time, nothing else.
+    fn purge(&self, table: &Table, cell: &Bytes) {
+        let mut batch = Batch::new(&self.database, &self.tables, 0);
+        let purged = key::split_row(cell)
+            .and_then(|(row, _)| purge::row(&mut batch, table, &row, Extent::Hidden))
+            .and_then(|_| batch.commit(PersistMode::Buffer).map_err(|e| error::store("removing what is hidden", e)))
+            .and_then(|()| table.keyspace.rotate_memtable().map_err(|e| error::store("writing files", e)));
+        if let Err(e) = purged {
+            tracing::warn!("table {}: {e}", table.descriptor.name);
+        }
     }
 }
 
-struct FailOnPanic<'a>(&'a Worker);
+/// Nothing more will be written.
+fn fail(failed: &AtomicBool, tables: &Tables) {
+    failed.store(true, Ordering::Release);
+    tables.fail_logs();
+}
 
-impl Drop for FailOnPanic<'_> {
+struct FailOnPanic {
+    failed: Arc<AtomicBool>,
+    tables: Arc<Tables>,
+}
+
+impl Drop for FailOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.fail();
+            fail(&self.failed, &self.tables);
         }
     }
 }

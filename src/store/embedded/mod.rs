@@ -15,6 +15,7 @@ mod compact;
 mod decide;
 mod directory;
 mod error;
+mod hot;
 mod journal;
 mod key;
 mod log;
@@ -77,7 +78,8 @@ impl Default for Options {
 ///   way.
 /// * A failed commit ends all writing: what is durable is then known only after reopening. Reads go on.
 ///
-/// Nothing is ever purged: hidden cells, markers and superseded versions stay in the files, and so do change-log records.
+/// What markers hide stays in the files until [`compact`](Self::compact), except in rows that gather many markers: of those
+/// what is hidden is removed on the way, and the markers that hide most stay.
 ///
 /// ```
 /// use futures::executor::block_on;
