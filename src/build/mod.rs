@@ -46,7 +46,8 @@ pub async fn create(
         let schema = catalog.define(table, spec, NO_FLOOR).await?;
         return Ok((named(&schema, &spec.name)?, done));
     }
-    let position = store.log_head(table)?;
+    // Held to the end: what comes meanwhile is replayed.
+    let log = store.hold_log(table, None)?;
     let snapshot = store.snapshot().await?;
     let (of, floor) = survey(&*snapshot, table).await?;
     done.of = of;
@@ -59,7 +60,7 @@ pub async fn create(
         progress(done);
     })
     .await?;
-    replay(catalog, store, table, position).await?;
+    replay(catalog, store, table, log.after()).await?;
     catalog.store().sync().await?;
     let definition = catalog.update(table, &spec.name, |d| d.state = Lifecycle::Active).await?;
     Ok((definition, done))
