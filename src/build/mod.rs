@@ -60,7 +60,8 @@ pub async fn create(
         }
     }
     if !open.is_empty() {
-        let position = store.log_head(table)?;
+        // Held to the end: what comes meanwhile is replayed.
+        let log = store.hold_log(table, None)?;
         let snapshot = store.snapshot().await?;
         let (of, floor) = survey(&*snapshot, table).await?;
         done.of = of;
@@ -77,7 +78,7 @@ pub async fn create(
             progress(done);
         })
         .await?;
-        replay(catalog, store, table, position).await?;
+        replay(catalog, store, table, log.after()).await?;
         catalog.store().sync().await?;
         for spec in open {
             catalog.update(table, &spec.name, |d| d.state = Lifecycle::Active).await?;
