@@ -481,7 +481,7 @@ async fn definitions_are_built_together_and_kept() {
     build::create(&world.catalog, &world.store, TABLE, &specs, |_| {}).await.unwrap();
     let other = [spec("fresh", &["size"]), spec("down", &["size"])];
     let error = build::create(&world.catalog, &world.store, TABLE, &other, |_| {}).await.unwrap_err();
-    assert!(error.to_string().contains("definition down exists already: (size desc), ordered"), "{error}");
+    assert!(error.to_string().contains("definition down exists already, on (size desc), ordered"), "{error}");
     assert!(world.catalog.table(TABLE).await.unwrap().definition("fresh").is_none());
 }
 

@@ -238,7 +238,7 @@ impl Catalog {
             }
             return Err(Error::new(
                 ErrorKind::AlreadyExists,
-                format!("definition {} exists already: {}", spec.name, schema.describe(there)),
+                format!("definition {} exists already, on {}", spec.name, schema.describe(there)),
             ));
         }
         let code = self.codes(table, &[format!("d:{}#1", spec.name)]).await?[0];
