@@ -19,6 +19,7 @@ Examples:
 Exit codes:
   0 done   1 the store failed or sideindex has a bug   2 wrong usage   3 bad input or query
   4 something is missing, or there already   5 refused: too costly or not supported   6 busy, try later
+  7 an index does not say what its table says
 
 SIDEINDEX_LOG=debug shows what happens inside."
 )]
@@ -111,6 +112,14 @@ Examples:
     /// Bring indexes up to date with the change log
     #[command(after_help = "Example:\n  sideindex --data D apply packages")]
     Apply(ApplyArgs),
+    /// Compare indexes with their table, and repair them
+    #[command(after_help = "\
+Rows with changes that are not applied yet are left out. Ends with code 7 when something is wrong and was not repaired.
+
+Examples:
+  sideindex --data D verify packages
+  sideindex --data D verify packages --index by_section --repair")]
+    Verify(VerifyArgs),
     /// Measure loads and lookups on the bundled catalogue
     #[command(after_help = "Example:\n  sideindex bench --runs 3")]
     Bench(BenchArgs),
@@ -263,6 +272,24 @@ pub enum Consistency {
 pub struct ApplyArgs {
     /// The table's name; all tables when left out
     pub table: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// The table's name; all tables when left out
+    pub table: Option<String>,
+    /// Only this index
+    #[arg(long, value_name = "NAME", requires = "table")]
+    pub index: Option<String>,
+    /// Write what is wrong anew
+    #[arg(long)]
+    pub repair: bool,
+    /// Show no more wrong entries than this; all are counted
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub limit_reported: usize,
+    /// Read no more rows and entries a second than this
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub rate: Option<u32>,
 }
 
 #[derive(Debug, Args)]

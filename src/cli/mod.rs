@@ -16,6 +16,7 @@ mod query;
 
 mod session;
 mod table;
+mod verify;
 
 use crate::error::{Error, ErrorKind, Result};
 use args::{Cli, Command};
@@ -54,6 +55,7 @@ async fn run(cli: &Cli) -> Result<()> {
         Command::Apply(args) => apply::run(global, args).await,
         Command::Demo(args) => demo::run(global, args).await,
         Command::Query(args) => query::run(global, args).await,
+        Command::Verify(args) => verify::run(global, args).await,
         Command::Bench(args) => bench::run(global, args).await,
     }
 }
@@ -79,6 +81,7 @@ fn exit_code(kind: ErrorKind) -> u8 {
         ErrorKind::NotFound | ErrorKind::AlreadyExists => 4,
         ErrorKind::TooCostly | ErrorKind::Unsupported => 5,
         ErrorKind::Busy => 6,
+        ErrorKind::Inconsistent => 7,
         ErrorKind::Store | ErrorKind::Corrupt | ErrorKind::Internal => 1,
     }
 }

@@ -19,4 +19,6 @@ pub mod settle;
 pub use follower::{Follower, FollowerOptions, Progress};
 pub use maintainer::{Counts, Maintainer, Mode, Outcome, Rules};
 pub use quarantine::Quarantined;
+pub use quarantine::clear_degraded;
 pub use recheck::pending_rechecks;
+pub(crate) use recheck::{keep_promises, promise, waiting_rows};

@@ -7,7 +7,7 @@ use super::change::Unfit;
 use crate::error::{Error, Result};
 use crate::model::{Cell, ChangeEvent, Position, RowMutation, wire};
 use crate::schema::{Catalog, Definition, QUARANTINE_FAMILY, QUARANTINE_TABLE, TableSchema};
-use crate::store::Durability;
+use crate::store::{Durability, Scan};
 use bytes::Bytes;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -101,4 +101,38 @@ pub(super) async fn keep(catalog: &Catalog, schema: &TableSchema, quarantined: &
         catalog.update(&schema.name, name, |d| d.degraded = true).await?;
     }
     Ok(())
+}
+
+/// Whether anything of a definition is in quarantine: terms of its attributes, or rows that it refused.
+async fn holds(catalog: &Catalog, schema: &TableSchema, definition: &Definition) -> Result<bool> {
+    let attributes = definition.codes().into_iter().filter_map(|code| schema.attribute_by_code(code));
+    let names: BTreeSet<&str> = attributes.map(|a| a.name.as_str()).chain([definition.name.as_str()]).collect();
+    for name in names {
+        let prefix = format!("{}/{name}/", schema.name);
+        let mut scanner = catalog.store().scan(QUARANTINE_TABLE, Scan::prefix(prefix.as_bytes())).await?;
+        if !scanner.next_page().await?.rows.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Takes the flag `degraded` off a definition of which nothing is in quarantine; whether it was taken off. The caller knows
+/// that nothing is missing from it.
+///
+/// # Errors
+/// Those of the store.
+pub async fn clear_degraded(catalog: &Catalog, table: &str, definition: &str) -> Result<bool> {
+    let schema = catalog.table(table).await?;
+    let Some(there) = schema.definition(definition).filter(|d| d.degraded) else { return Ok(false) };
+    if holds(catalog, &schema, there).await? {
+        return Ok(false);
+    }
+    catalog.update(table, definition, |d| d.degraded = false).await?;
+    // Something may have come in between; its record is written before its flag.
+    if holds(catalog, &schema, there).await? {
+        catalog.update(table, definition, |d| d.degraded = true).await?;
+        return Ok(false);
+    }
+    Ok(true)
 }

@@ -14,7 +14,7 @@
 use super::{Attribute, AttributeType, Code, Definition, DefinitionSpec, TableSchema, check_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, Row, RowMutation, Timestamp};
-use crate::store::{Durability, ReadSpec, Scan, Store, TableDescriptor};
+use crate::store::{Durability, Read, ReadSpec, Scan, Store, TableDescriptor};
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -120,17 +120,7 @@ impl Catalog {
 
     /// The names of the base tables, sorted.
     pub async fn list_tables(&self) -> Result<Vec<String>> {
-        let mut scanner = self.store.scan(META_TABLE, Scan::prefix(b"table/")).await?;
-        let mut names = Vec::new();
-        loop {
-            let page = scanner.next_page().await?;
-            for row in page.rows {
-                names.push(String::from_utf8_lossy(&row.key["table/".len()..]).into_owned());
-            }
-            if page.done {
-                return Ok(names);
-            }
-        }
+        list_tables(&*self.store).await
     }
 
     /// Reads a table's schema.
@@ -138,23 +128,7 @@ impl Catalog {
     /// # Errors
     /// [`ErrorKind::NotFound`]; [`ErrorKind::Unsupported`] for definitions of a format this binary doesn't know.
     pub async fn table(&self, name: &str) -> Result<TableSchema> {
-        let keys = ["table", "attribute", "definition"].map(|kind| meta_row(kind, name));
-        let rows = self.store.get(META_TABLE, &keys, &ReadSpec::default()).await?;
-        let [table, attributes, definitions] = rows.as_slice() else {
-            return Err(Error::new(ErrorKind::Internal, "expected one row per key of a get"));
-        };
-        let Some(families) = table.newest(META_FAMILY.as_bytes(), b"families") else {
-            let tables = self.list_tables().await?;
-            let hint = super::table::nearest(name, tables.iter().map(String::as_str));
-            return Err(Error::new(
-                ErrorKind::NotFound,
-                format!("no table {name:?}{hint}; `table list` shows them, `table create` makes one"),
-            ));
-        };
-        let families = json(table, families)?;
-        let attributes = attributes.cells.iter().map(|c| json(attributes, c)).collect::<Result<_>>()?;
-        let definitions = definitions.cells.iter().map(|c| definition(definitions, c)).collect::<Result<_>>()?;
-        Ok(TableSchema::new(name.to_owned(), families, attributes, definitions))
+        read_table(&*self.store, name).await
     }
 
     /// Records attributes of a table that were not known before, in its first family, and gives the schema with them.
@@ -289,6 +263,44 @@ impl Catalog {
         let cells = cells.into_iter().map(|(qualifier, value)| Cell::put(META_FAMILY, qualifier, at, value)).collect();
         self.store.mutate(META_TABLE, vec![RowMutation::new(key.clone(), cells)], Durability::Durable).await
     }
+}
+
+async fn list_tables(reader: &dyn Read) -> Result<Vec<String>> {
+    let mut scanner = reader.scan(META_TABLE, Scan::prefix(b"table/")).await?;
+    let mut names = Vec::new();
+    loop {
+        let page = scanner.next_page().await?;
+        for row in page.rows {
+            names.push(String::from_utf8_lossy(&row.key["table/".len()..]).into_owned());
+        }
+        if page.done {
+            return Ok(names);
+        }
+    }
+}
+
+/// Reads a table's schema as `reader` sees it: a snapshot shows the schema of its moment.
+///
+/// # Errors
+/// As [`Catalog::table`].
+pub async fn read_table(reader: &dyn Read, name: &str) -> Result<TableSchema> {
+    let keys = ["table", "attribute", "definition"].map(|kind| meta_row(kind, name));
+    let rows = reader.get(META_TABLE, &keys, &ReadSpec::default()).await?;
+    let [table, attributes, definitions] = rows.as_slice() else {
+        return Err(Error::new(ErrorKind::Internal, "expected one row per key of a get"));
+    };
+    let Some(families) = table.newest(META_FAMILY.as_bytes(), b"families") else {
+        let tables = list_tables(reader).await?;
+        let hint = super::table::nearest(name, tables.iter().map(String::as_str));
+        return Err(Error::new(
+            ErrorKind::NotFound,
+            format!("no table {name:?}{hint}; `table list` shows them, `table create` makes one"),
+        ));
+    };
+    let families = json(table, families)?;
+    let attributes = attributes.cells.iter().map(|c| json(attributes, c)).collect::<Result<_>>()?;
+    let definitions = definitions.cells.iter().map(|c| definition(definitions, c)).collect::<Result<_>>()?;
+    Ok(TableSchema::new(name.to_owned(), families, attributes, definitions))
 }
 
 /// Reads a definition; its format first, for a newer one may have anything else in it.

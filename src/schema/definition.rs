@@ -20,6 +20,15 @@ pub enum Lifecycle {
     Active,
 }
 
+impl fmt::Display for Lifecycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Building => "building",
+            Self::Active => "active",
+        })
+    }
+}
+
 /// A term as it is asked for: an attribute by name, under functions, in a direction.
 ///
 /// ```

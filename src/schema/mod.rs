@@ -14,7 +14,9 @@ pub mod term;
 mod value;
 
 pub use attribute::{Attribute, AttributeType, BaseEncoding, ScalarType};
-pub use catalog::{Catalog, META_FAMILY, META_TABLE, QUARANTINE_FAMILY, QUARANTINE_TABLE, check_attributes};
+pub use catalog::{
+    Catalog, META_FAMILY, META_TABLE, QUARANTINE_FAMILY, QUARANTINE_TABLE, check_attributes, read_table,
+};
 pub use definition::{Definition, DefinitionSpec, Lifecycle, NO_FLOOR, Operand, Term, TermSpec};
 pub use filter::{Condition, Filter, FilterTree};
 pub use function::Function;

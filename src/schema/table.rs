@@ -95,6 +95,17 @@ impl TableSchema {
         self.definitions.iter().find(|d| d.name == name)
     }
 
+    /// The definition of this name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`], with the nearest known name.
+    pub fn require_definition(&self, name: &str) -> Result<&Definition> {
+        self.definition(name).ok_or_else(|| {
+            let hint = nearest(name, self.definitions.iter().map(|d| d.name.as_str()));
+            Error::new(ErrorKind::NotFound, format!("table {} has no index {name:?}{hint}", self.name))
+        })
+    }
+
     /// A definition's terms in order, as [`TermSpec`](super::TermSpec) reads them.
     pub fn term_names(&self, definition: &Definition) -> Vec<String> {
         let named = |term: &Term| {

@@ -1,0 +1,212 @@
+//! A table with indexes of every kind, and a brute-force view of both that shares nothing with the library but the key format.
+
+use bytes::Bytes;
+use serde_json::Value as Json;
+use sideindex::build;
+use sideindex::index::{Counts, Follower, FollowerOptions, Maintainer};
+use sideindex::model::{Cell, CellKind, Row, RowMutation};
+use sideindex::schema::{Catalog, DefinitionSpec, TableSchema, Value, entry, term};
+use sideindex::source::{ChangeLogSource, Source};
+use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
+use sideindex::store::{Durability, Read, Scan, Store};
+use sideindex::verify::{self, Report, verify};
+use sideindex::write::{RowChange, Writer};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub const TABLE: &str = "things";
+pub const INDEX: &str = "sx_things_index";
+pub const STATE: &str = "sx_things_state";
+
+const DEFINITIONS: [(&str, &[&str], bool, u8); 4] = [
+    ("by_colour", &["colour"], false, 1),
+    ("by_size", &["size"], true, 4),
+    ("by_tags", &["tags"], false, 8),
+    ("tags_colour", &["tags", "colour"], false, 1),
+];
+
+pub struct World {
+    pub store: EmbeddedStore,
+    pub catalog: Catalog,
+    pub writer: Writer,
+    _dir: tempfile::TempDir,
+}
+
+/// Entries by key, whether they are disputed.
+pub type Entries = BTreeMap<Bytes, bool>;
+
+impl World {
+    pub async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options { durability: DurabilityMode::Os, ..Options::default() };
+        let store = EmbeddedStore::open(dir.path(), options).unwrap();
+        let catalog = Catalog::open(Arc::new(store.clone()) as Arc<dyn Store>).await.unwrap();
+        catalog.create_table(TABLE, &["a".to_owned()], 10).await.unwrap();
+        let types = [("colour", "text"), ("size", "int"), ("tags", "text[]"), ("note", "text")];
+        let types: Vec<_> = types.iter().map(|(n, t)| ((*n).to_owned(), t.parse().unwrap())).collect();
+        catalog.declare(TABLE, &types).await.unwrap();
+        for (name, on, ordered, salts) in DEFINITIONS {
+            let on = on.iter().map(|a| (*a).to_owned()).collect();
+            let spec =
+                DefinitionSpec { name: name.to_owned(), on, ordered, salts: Some(salts), ..DefinitionSpec::default() };
+            build::create(&catalog, &store, TABLE, &spec, |_| {}).await.unwrap();
+        }
+        let writer = Writer::open(&catalog, TABLE).await.unwrap();
+        Self { store, catalog, writer, _dir: dir }
+    }
+
+    pub async fn schema(&self) -> TableSchema {
+        self.catalog.table(TABLE).await.unwrap()
+    }
+
+    pub async fn put(&self, row: &str, attributes: &[(&str, Json)]) {
+        let attributes = attributes.iter().map(|(n, v)| ((*n).to_owned(), v.clone())).collect();
+        let change = RowChange { row: row.to_owned().into(), timestamp: None, attributes, origin: None };
+        self.writer.write(&[change]).await.unwrap();
+    }
+
+    /// A random change of a random row.
+    pub async fn change(&self, rng: &mut fastrand::Rng, rows: u32) {
+        let row = format!("r{}", rng.u32(0..rows));
+        if rng.u8(0..12) == 0 {
+            self.writer.delete(&[row.into()]).await.unwrap();
+            return;
+        }
+        let colour = || ["red", "green", "blue", "a\u{0}b"];
+        let mut attributes = Vec::new();
+        if rng.bool() {
+            let c = rng.choice(colour()).unwrap();
+            attributes.push(("colour", if rng.u8(0..5) == 0 { Json::Null } else { c.into() }));
+        }
+        if rng.bool() {
+            attributes.push(("size", if rng.u8(0..5) == 0 { Json::Null } else { rng.i64(-3..3).into() }));
+        }
+        if rng.bool() {
+            let tags: Vec<String> = (0..rng.usize(0..4)).map(|_| format!("t{}", rng.u8(0..5))).collect();
+            attributes.push(("tags", tags.into()));
+        }
+        attributes.push(("note", "x".into()));
+        self.put(&row, &attributes).await;
+    }
+
+    pub async fn follower(&self) -> Follower<ChangeLogSource> {
+        let store: Arc<dyn Store> = Arc::new(self.store.clone());
+        let source = ChangeLogSource::open(self.store.clone(), TABLE).await.unwrap();
+        let maintainer = Maintainer::new(store, Arc::new(self.schema().await));
+        Follower::new(self.catalog.clone(), maintainer, source, FollowerOptions { workers: 2, recheck_delay: 0 })
+    }
+
+    pub async fn apply(&self) -> Counts {
+        self.follower().await.catch_up(|_| {}).await.unwrap()
+    }
+
+    pub async fn verify(&self) -> Report {
+        verify(&self.catalog, &self.store, TABLE, &verify::Options::default(), |_| {}).await.unwrap()
+    }
+
+    pub async fn repair(&self) -> Report {
+        let options = verify::Options { repair: true, ..verify::Options::default() };
+        verify(&self.catalog, &self.store, TABLE, &options, |_| {}).await.unwrap()
+    }
+
+    /// Acknowledges the whole log without applying it.
+    pub async fn follow_past_the_log(&self) {
+        let mut source = ChangeLogSource::open(self.store.clone(), TABLE).await.unwrap();
+        let last = source.next_batch().await.unwrap().last().unwrap().position.clone();
+        source.acknowledge(&last).await.unwrap();
+    }
+
+    pub async fn mutate(&self, table: &str, row: &[u8], cell: Cell) {
+        let mutation = RowMutation::new(Bytes::copy_from_slice(row), vec![cell]);
+        self.store.mutate(table, vec![mutation], Durability::Relaxed).await.unwrap();
+    }
+
+    /// Writes an entry past the maintainer.
+    pub async fn write_entry(&self, key: &[u8], at: i64, value: &[u8]) {
+        self.mutate(INDEX, key, Cell::put("i", "e", at, value.to_vec())).await;
+    }
+
+    /// Removes an entry past the maintainer.
+    pub async fn hide_entry(&self, key: &[u8], at: i64) {
+        self.mutate(INDEX, key, Cell::delete(CellKind::DeleteFamily, "i", "", at)).await;
+    }
+
+    /// The key of an entry.
+    pub async fn key(&self, definition: &str, values: &[Value], row: &str) -> Bytes {
+        let terms: Vec<Vec<u8>> = values.iter().map(encoded).collect();
+        let schema = self.schema().await;
+        entry::encode(schema.definition(definition).unwrap(), &terms.concat(), row.as_bytes()).unwrap().into()
+    }
+
+    pub async fn rows(&self, table: &str) -> Vec<Row> {
+        let mut scanner = self.store.scan(table, Scan::all()).await.unwrap();
+        let mut rows = Vec::new();
+        loop {
+            let page = scanner.next_page().await.unwrap();
+            rows.extend(page.rows);
+            if page.done {
+                return rows;
+            }
+        }
+    }
+
+    /// The entries that are there.
+    pub async fn entries(&self) -> Entries {
+        let rows = self.rows(INDEX).await;
+        rows.into_iter().map(|r| (r.key, r.cells[0].value.get(1) == Some(&1))).collect()
+    }
+
+    /// The entries that ought to be there, by brute force.
+    pub async fn expected(&self) -> Vec<Bytes> {
+        let mut keys = Vec::new();
+        let rows = self.rows(TABLE).await;
+        for (name, on, ..) in DEFINITIONS {
+            let schema = self.schema().await;
+            let Some(definition) = schema.definition(name) else { continue };
+            for row in &rows {
+                for terms in combinations(on, row) {
+                    keys.push(Bytes::from(entry::encode(definition, &terms, &row.key).unwrap()));
+                }
+            }
+        }
+        keys.sort();
+        keys
+    }
+
+    /// What is missing, and what is there undisputed and should not be.
+    pub async fn brute_force(&self) -> (Vec<Bytes>, Vec<Bytes>) {
+        let (entries, expected) = (self.entries().await, self.expected().await);
+        let missing = expected.iter().filter(|key| !entries.contains_key(*key)).cloned().collect();
+        let extra = entries.iter().filter(|(key, disputed)| !**disputed && expected.binary_search(key).is_err());
+        (missing, extra.map(|(key, _)| key.clone()).collect())
+    }
+}
+
+fn encoded(value: &Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    term::encode(value, &mut bytes);
+    bytes
+}
+
+fn combinations(on: &[&str], row: &Row) -> Vec<Vec<u8>> {
+    let mut all = vec![Vec::new()];
+    for (place, name) in on.iter().enumerate() {
+        let cell = row.newest(b"a", name.as_bytes()).map(|c| std::str::from_utf8(&c.value).unwrap().to_owned());
+        let mut values: Vec<Vec<u8>> = match (*name, cell) {
+            (_, None) => Vec::new(),
+            ("tags", Some(json)) => {
+                let mut tags: Vec<String> = serde_json::from_str(&json).unwrap();
+                tags.sort();
+                tags.dedup();
+                tags.into_iter().map(|t| encoded(&Value::Text(t))).collect()
+            }
+            ("size", Some(text)) => text.parse().map(|n| encoded(&Value::Int(n))).into_iter().collect(),
+            (_, Some(text)) => vec![encoded(&Value::Text(text))],
+        };
+        if values.is_empty() && place > 0 {
+            values.push(vec![term::NULL]);
+        }
+        all = all.iter().flat_map(|start| values.iter().map(move |v| [&start[..], v].concat())).collect();
+    }
+    all
+}
