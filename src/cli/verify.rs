@@ -5,6 +5,7 @@ use super::output::{self, count, plural};
 use super::session::Session;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::escaped;
+use crate::store::{Scan, count_rows};
 use crate::verify::{self, Options, Report};
 use serde_json::{Value, json};
 
@@ -44,9 +45,11 @@ pub async fn run(global: &Global, args: &VerifyArgs) -> Result<()> {
 }
 
 async fn verified(global: &Global, session: &Session, table: &str, options: &Options) -> Result<Report> {
+    // Once over everything; rows in doubt are read again, which takes no time worth showing unless much is wrong.
     let bar = output::bar(global, table, 0, false);
+    let of = if bar.is_hidden() { 0 } else { rows_and_entries(session, table).await? };
     let report = verify::verify(&session.catalog, &session.store, table, options, |p| {
-        bar.set_length(p.of);
+        bar.set_length(of.max(p.done));
         bar.set_position(p.done);
         if p.wrong > 0 {
             bar.set_message(format!("{} wrong", count(p.wrong)));
@@ -55,6 +58,12 @@ async fn verified(global: &Global, session: &Session, table: &str, options: &Opt
     .await;
     bar.finish_and_clear();
     report
+}
+
+async fn rows_and_entries(session: &Session, table: &str) -> Result<u64> {
+    let schema = session.catalog.table(table).await?;
+    Ok(count_rows(&session.store, table, Scan::all()).await?
+        + count_rows(&session.store, &schema.index_table(), Scan::all()).await?)
 }
 
 fn print(global: &Global, table: &str, report: &Report) -> Result<()> {

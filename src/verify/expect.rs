@@ -64,13 +64,21 @@ impl<'a> Ought<'a> {
         let mut choices = Vec::with_capacity(definition.terms.len());
         for (place, t) in definition.terms.iter().enumerate() {
             let value = values.under(&t.operand)?;
-            let mut encoded: BTreeSet<Vec<u8>> = value.elements()?.into_iter().map(<[u8]>::to_vec).collect();
-            if encoded.is_empty() && place > 0 {
-                encoded.insert(vec![term::NULL]);
+            let mut elements = value.elements()?;
+            if elements.is_empty() && place > 0 {
+                elements.push(&[term::NULL]);
             }
-            choices.push(encoded);
+            let shape = definition.shape(place);
+            choices.push(elements.into_iter().map(|e| Ok(shape.encode(e)?.into_owned())).collect::<Result<_>>()?);
         }
-        Ok(Self { definition, row, choices, value: entry::encode_value(false) })
+        let mut covered = Vec::new();
+        for code in &definition.covered {
+            match values.by_code.get(code).map(TermValue::elements).transpose()?.as_deref() {
+                Some([element, ..]) => covered.extend_from_slice(element),
+                Some([]) | None => term::encode_null(&mut covered),
+            }
+        }
+        Ok(Self { definition, row, choices, value: entry::encode_value(false, &covered) })
     }
 
     /// How many entries there ought to be.
@@ -103,9 +111,22 @@ impl<'a> Ought<'a> {
     /// # Errors
     /// [`Corrupt`](crate::error::ErrorKind::Corrupt) for a key that is no entry of the definition.
     pub(super) fn holds(&self, key: &[u8]) -> Result<bool> {
-        let parts = entry::decode(key, self.definition.terms.len())?;
-        let terms = &key[parts.terms];
-        let one_each = term::split(terms)?.into_iter().zip(&self.choices).all(|(t, values)| values.contains(t));
-        Ok(one_each && entry::encode(self.definition, terms, &self.row)? == key)
+        let terms = &key[entry::decode(key, self.definition)?.terms];
+        let given = split(self.definition, terms)?.into_iter().zip(&self.choices).all(|(t, values)| values.contains(t));
+        Ok(given && entry::encode(self.definition, terms, &self.row)? == key)
     }
+}
+
+/// Splits the terms of an entry key of the definition.
+///
+/// # Errors
+/// [`Corrupt`](crate::error::ErrorKind::Corrupt) when they are no terms.
+pub(super) fn split<'a>(definition: &Definition, mut terms: &'a [u8]) -> Result<Vec<&'a [u8]>> {
+    let mut parts = Vec::with_capacity(definition.terms.len());
+    for place in 0..definition.terms.len() {
+        let (part, rest) = terms.split_at(definition.shape(place).len(terms)?);
+        parts.push(part);
+        terms = rest;
+    }
+    Ok(parts)
 }

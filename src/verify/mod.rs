@@ -16,6 +16,7 @@ mod pending;
 mod repair;
 mod report;
 mod rows;
+mod sums;
 
 pub use report::{Class, Counts, Finding, Report};
 
@@ -24,12 +25,13 @@ use crate::index;
 use crate::schema::{Catalog, Definition, Lifecycle, TableSchema, read_table};
 use crate::source;
 use crate::store::embedded::EmbeddedStore;
-use crate::store::{Read, Scan, Store, count_rows};
+use crate::store::{Read, Store};
 use pace::Pace;
 use pending::Pending;
 use repair::Repair;
 use std::sync::Arc;
 use std::time::Instant;
+use sums::Sums;
 
 /// What to verify, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,8 +57,6 @@ impl Default for Options {
 pub struct Progress {
     /// Base rows and entries read.
     pub done: u64,
-    /// Base rows and entries there are.
-    pub of: u64,
     /// Entries found wrong.
     pub wrong: u64,
 }
@@ -87,8 +87,6 @@ pub async fn verify(
         pending.add(&row);
     }
     let report = Report { applied, changes: pending.head(), pending: pending.len(), ..Report::of(&checked) };
-    let of = count_rows(&*snapshot, table, Scan::all()).await?
-        + count_rows(&*snapshot, &schema.index_table(), Scan::all()).await?;
     let repair = options.repair.then(|| Repair::new(catalog, schema.clone()));
     let mut run = Run {
         snapshot,
@@ -99,11 +97,16 @@ pub async fn verify(
         pace: Pace::new(options.rows_per_second),
         repair,
         report,
-        of,
+        sums: Sums::new(),
+        done: 0,
         progress,
     };
-    run.base_rows().await?;
-    run.entries().await?;
+    for pass in [Pass::Sum, Pass::Examine] {
+        if pass == Pass::Sum || run.sums.doubt_any() {
+            run.base_rows(pass).await?;
+            run.entries(pass).await?;
+        }
+    }
     let mut report = run.report;
     if report.pending == 0 {
         for (name, counts) in &report.indexes {
@@ -129,6 +132,13 @@ fn checked(schema: &TableSchema, options: &Options) -> Result<Vec<Definition>> {
     Ok(vec![definition.clone()])
 }
 
+/// Both ways are gone twice at most: once over everything, to find the rows that are in doubt, and once for these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    Sum,
+    Examine,
+}
+
 /// A verification under way.
 struct Run<F> {
     snapshot: Arc<dyn Read>,
@@ -139,7 +149,9 @@ struct Run<F> {
     pace: Pace,
     repair: Option<Repair>,
     report: Report,
-    of: u64,
+    sums: Sums,
+    /// Base rows and entries read so far, in both passes.
+    done: u64,
     progress: F,
 }
 
@@ -172,9 +184,9 @@ impl<F: FnMut(Progress)> Run<F> {
     }
 
     /// Tells of the progress, and waits when it is too fast.
-    async fn step(&mut self) {
-        let done = self.report.rows + self.report.entries;
-        (self.progress)(Progress { done, of: self.of.max(done), wrong: self.report.wrong() });
-        self.pace.wait(done).await;
+    async fn step(&mut self, read: u64) {
+        self.done += read;
+        (self.progress)(Progress { done: self.done, wrong: self.report.wrong() });
+        self.pace.wait(self.done).await;
     }
 }

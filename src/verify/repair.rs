@@ -264,7 +264,7 @@ impl Work {
                 Cell::delete(CellKind::DeleteFamily, entry::FAMILY, "", self.at - 1)
             } else {
                 // Out of reach: from now on it is checked by whoever meets it.
-                Cell::put(entry::FAMILY, qualifier(), *newest, entry::encode_value(true))
+                Cell::put(entry::FAMILY, qualifier(), *newest, entry::encode_value(true, &[]))
             };
             RowMutation::new(key.clone(), vec![cell])
         });

@@ -1,5 +1,6 @@
 //! What was found.
 
+use super::expect::split;
 use crate::model::escaped;
 use crate::schema::{Definition, entry, term};
 use bytes::Bytes;
@@ -53,21 +54,31 @@ pub struct Finding {
 
 impl Finding {
     pub(super) fn new(class: Class, definition: Option<&Definition>, key: &Bytes) -> Self {
-        let parts = definition.and_then(|d| entry::decode(key, d.terms.len()).ok());
-        let terms = parts.as_ref().and_then(|p| term::split(&key[p.terms.clone()]).ok()).unwrap_or_default();
-        let shown = |t: &&[u8]| match term::decode(t) {
-            Ok(Some(value)) => value.to_string(),
-            Ok(None) => "null".to_owned(),
-            Err(_) => escaped(t),
-        };
+        let parts = definition.and_then(|d| entry::decode(key, d).ok());
+        let values = definition.zip(parts.as_ref()).map(|(d, parts)| values(d, &key[parts.terms.clone()]));
         Self {
             class,
             index: definition.map(|d| d.name.clone()),
             row: parts.as_ref().map(|p| key.slice(p.row.clone())),
-            values: terms.iter().map(shown).collect(),
+            values: values.unwrap_or_default(),
             entry: key.clone(),
         }
     }
+}
+
+/// The terms of an entry, for people.
+fn values(definition: &Definition, terms: &[u8]) -> Vec<String> {
+    let shown = |(place, key): (usize, &[u8])| match definition.shape(place).decode(key) {
+        Ok(Some(term)) => match term::decode(&term) {
+            Ok(Some(value)) => value.to_string(),
+            Ok(None) => "null".to_owned(),
+            Err(_) => escaped(key),
+        },
+        // A cut one; its hash says nothing.
+        Ok(None) => format!("{}…", escaped(key.get(1..key.len().saturating_sub(18)).unwrap_or_default())),
+        Err(_) => escaped(key),
+    };
+    split(definition, terms).unwrap_or_default().into_iter().enumerate().map(shown).collect()
 }
 
 /// The entries of one definition, by what was found.

@@ -2,7 +2,7 @@
 
 use super::expect::{Ought, Values};
 use super::report::Class;
-use super::{Progress, Run};
+use super::{Pass, Progress, Run};
 use crate::error::Result;
 use crate::schema::{Definition, TableSchema, entry};
 use crate::store::{Columns, ReadSpec, Scan};
@@ -26,10 +26,7 @@ struct Due {
 }
 
 impl<F: FnMut(Progress)> Run<F> {
-    pub(super) async fn base_rows(&mut self) -> Result<()> {
-        if self.checked.is_empty() {
-            return Ok(());
-        }
+    pub(super) async fn base_rows(&mut self, pass: Pass) -> Result<()> {
         let spec = ReadSpec { columns: columns(&self.schema), ..ReadSpec::default() };
         let scan = Scan { spec, page_rows: self.pace.page(Scan::PAGE_ROWS), ..Scan::all() };
         let mut scanner = self.snapshot.scan(&self.schema.name, scan).await?;
@@ -37,43 +34,43 @@ impl<F: FnMut(Progress)> Run<F> {
         let mut due = Vec::new();
         loop {
             let page = scanner.next_page().await?;
-            self.report.rows += page.examined;
+            if pass == Pass::Sum {
+                self.report.rows += page.examined;
+            }
             for row in page.rows {
-                if self.pending.holds(&row.key) {
+                if self.pending.holds(&row.key) || (pass == Pass::Examine && !self.sums.doubts(&row.key)) {
                     continue;
                 }
                 let values = Values::of(&self.schema, &row);
                 for (number, definition) in checked.iter().enumerate() {
-                    self.expect(number, definition, &values, &mut due)?;
+                    let ought = Ought::of(definition, &values)?;
+                    let keys = ought.keys()?;
+                    let fit = |key: &Bytes| key.len() <= entry::MAX_ROW;
+                    match pass {
+                        Pass::Sum => {
+                            keys.iter().filter(|k| fit(k)).for_each(|k| self.sums.ought(&row.key, k, &ought.value));
+                            let fitting = keys.iter().filter(|k| fit(k)).count();
+                            let counts = self.report.count(definition);
+                            counts.expected += fitting as u64;
+                            counts.unindexable += (keys.len() - fitting) as u64 + u64::from(ought.is_too_many());
+                        }
+                        Pass::Examine => due.extend(keys.into_iter().filter(fit).map(|key| Due {
+                            definition: number,
+                            key,
+                            value: ought.value.clone(),
+                        })),
+                    }
                     if due.len() >= LOOKUPS {
                         self.look_up(&checked, std::mem::take(&mut due)).await?;
                     }
                 }
             }
-            self.step().await;
+            self.step(page.examined).await;
             if page.done {
                 self.look_up(&checked, due).await?;
                 return self.repair_rest().await;
             }
         }
-    }
-
-    fn expect(&mut self, number: usize, definition: &Definition, values: &Values, due: &mut Vec<Due>) -> Result<()> {
-        let ought = Ought::of(definition, values)?;
-        let counts = self.report.count(definition);
-        if ought.is_too_many() {
-            counts.unindexable += 1;
-            return Ok(());
-        }
-        for key in ought.keys()? {
-            if key.len() > entry::MAX_ROW {
-                counts.unindexable += 1;
-            } else {
-                counts.expected += 1;
-                due.push(Due { definition: number, key, value: ought.value.clone() });
-            }
-        }
-        Ok(())
     }
 
     async fn look_up(&mut self, checked: &[Definition], mut due: Vec<Due>) -> Result<()> {
@@ -91,8 +88,8 @@ impl<F: FnMut(Progress)> Run<F> {
                 Some(cell) if cell.value == due.value => None,
                 // What is disputed is checked by whoever meets it, and what can't be decoded is met again on the way back.
                 Some(cell) => match entry::decode_value(&cell.value) {
-                    Ok(false) => Some(Class::WrongCovered),
-                    Ok(true) | Err(_) => None,
+                    Ok((false, _)) => Some(Class::WrongCovered),
+                    Ok((true, _)) | Err(_) => None,
                 },
             };
             if let Some(class) = class {

@@ -11,18 +11,21 @@ use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
 use sideindex::store::{Durability, Read, Scan, Store};
 use sideindex::verify::{self, Report, verify};
 use sideindex::write::{RowChange, Writer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub const TABLE: &str = "things";
 pub const INDEX: &str = "sx_things_index";
 pub const STATE: &str = "sx_things_state";
 
-const DEFINITIONS: [(&str, &[&str], bool, u8); 4] = [
+const RICH: &str = "rich";
+const DEFINITIONS: [(&str, &[&str], bool, u8); 5] = [
     ("by_colour", &["colour"], false, 1),
     ("by_size", &["size"], true, 4),
     ("by_tags", &["tags"], false, 8),
     ("tags_colour", &["tags", "colour"], false, 1),
+    // Covers size and note, where size >= 0 OR note = 'y'.
+    (RICH, &["lower(colour) desc", "tags"], false, 2),
 ];
 
 pub struct World {
@@ -32,8 +35,8 @@ pub struct World {
     _dir: tempfile::TempDir,
 }
 
-/// Entries by key, whether they are disputed.
-pub type Entries = BTreeMap<Bytes, bool>;
+/// Entries by key, with their values.
+pub type Entries = BTreeMap<Bytes, Bytes>;
 
 impl World {
     pub async fn new() -> Self {
@@ -45,12 +48,19 @@ impl World {
         let types = [("colour", "text"), ("size", "int"), ("tags", "text[]"), ("note", "text")];
         let types: Vec<_> = types.iter().map(|(n, t)| ((*n).to_owned(), t.parse().unwrap())).collect();
         catalog.declare(TABLE, &types).await.unwrap();
+        let mut specs = Vec::new();
         for (name, on, ordered, salts) in DEFINITIONS {
             let on = on.iter().map(|a| (*a).to_owned()).collect();
-            let spec =
+            let mut spec =
                 DefinitionSpec { name: name.to_owned(), on, ordered, salts: Some(salts), ..DefinitionSpec::default() };
-            build::create(&catalog, &store, TABLE, &spec, |_| {}).await.unwrap();
+            if name == RICH {
+                let schema = catalog.table(TABLE).await.unwrap();
+                spec.covered = vec!["size".to_owned(), "note".to_owned()];
+                spec.filter = Some(sideindex::query::filter("size >= 0 OR note = 'y'", &schema).unwrap());
+            }
+            specs.push(spec);
         }
+        build::create(&catalog, &store, TABLE, &specs, |_| {}).await.unwrap();
         let writer = Writer::open(&catalog, TABLE).await.unwrap();
         Self { store, catalog, writer, _dir: dir }
     }
@@ -72,7 +82,7 @@ impl World {
             self.writer.delete(&[row.into()]).await.unwrap();
             return;
         }
-        let colour = || ["red", "green", "blue", "a\u{0}b"];
+        let colour = || ["red", "Red", "blue", "a\u{0}b"];
         let mut attributes = Vec::new();
         if rng.bool() {
             let c = rng.choice(colour()).unwrap();
@@ -85,7 +95,7 @@ impl World {
             let tags: Vec<String> = (0..rng.usize(0..4)).map(|_| format!("t{}", rng.u8(0..5))).collect();
             attributes.push(("tags", tags.into()));
         }
-        attributes.push(("note", "x".into()));
+        attributes.push(("note", rng.choice(["x", "y"]).unwrap().into()));
         self.put(&row, &attributes).await;
     }
 
@@ -138,6 +148,13 @@ impl World {
         entry::encode(schema.definition(definition).unwrap(), &terms.concat(), row.as_bytes()).unwrap().into()
     }
 
+    /// The key of some entry of a row.
+    pub async fn key_of(&self, definition: &str, row: &str) -> Bytes {
+        let code = self.schema().await.definition(definition).unwrap().code.to_be_bytes();
+        let entries = self.entries().await.into_keys();
+        entries.filter(|key| key[1..3] == code && key.ends_with(row.as_bytes())).next().unwrap()
+    }
+
     pub async fn rows(&self, table: &str) -> Vec<Row> {
         let mut scanner = self.store.scan(table, Scan::all()).await.unwrap();
         let mut rows = Vec::new();
@@ -152,34 +169,58 @@ impl World {
 
     /// The entries that are there.
     pub async fn entries(&self) -> Entries {
-        let rows = self.rows(INDEX).await;
-        rows.into_iter().map(|r| (r.key, r.cells[0].value.get(1) == Some(&1))).collect()
+        self.rows(INDEX).await.into_iter().map(|r| (r.key, r.cells[0].value.clone())).collect()
+    }
+
+    /// The entries that are there and disputed.
+    pub async fn disputed(&self) -> BTreeSet<Bytes> {
+        self.entries().await.into_iter().filter(|(_, v)| v.get(1) == Some(&1)).map(|(key, _)| key).collect()
     }
 
     /// The entries that ought to be there, by brute force.
-    pub async fn expected(&self) -> Vec<Bytes> {
-        let mut keys = Vec::new();
-        let rows = self.rows(TABLE).await;
+    pub async fn expected(&self) -> Entries {
+        let mut entries = Entries::new();
+        let (rows, schema) = (self.rows(TABLE).await, self.schema().await);
         for (name, on, ..) in DEFINITIONS {
-            let schema = self.schema().await;
             let Some(definition) = schema.definition(name) else { continue };
             for row in &rows {
+                let Some(covered) = covered(name, row) else { continue };
                 for terms in combinations(on, row) {
-                    keys.push(Bytes::from(entry::encode(definition, &terms, &row.key).unwrap()));
+                    let key = entry::encode(definition, &terms, &row.key).unwrap().into();
+                    entries.insert(key, [&[1, 0], &covered[..]].concat().into());
                 }
             }
         }
-        keys.sort();
-        keys
+        entries
     }
 
-    /// What is missing, and what is there undisputed and should not be.
-    pub async fn brute_force(&self) -> (Vec<Bytes>, Vec<Bytes>) {
-        let (entries, expected) = (self.entries().await, self.expected().await);
-        let missing = expected.iter().filter(|key| !entries.contains_key(*key)).cloned().collect();
-        let extra = entries.iter().filter(|(key, disputed)| !**disputed && expected.binary_search(key).is_err());
-        (missing, extra.map(|(key, _)| key.clone()).collect())
+    /// What is missing, what is there undisputed and should not be, and what has wrong covered values.
+    pub async fn brute_force(&self) -> [Vec<Bytes>; 3] {
+        let (entries, expected, disputed) = (self.entries().await, self.expected().await, self.disputed().await);
+        let missing = expected.keys().filter(|key| !entries.contains_key(*key)).cloned().collect();
+        let sure = || entries.iter().filter(|(key, _)| !disputed.contains(*key));
+        let extra = sure().filter(|(key, _)| !expected.contains_key(*key)).map(|(key, _)| key.clone()).collect();
+        let wrong = sure().filter(|(key, value)| expected.get(*key).is_some_and(|v| v != *value));
+        [missing, extra, wrong.map(|(key, _)| key.clone()).collect()]
     }
+}
+
+/// The covered terms of a row that is in the index; none for one that is not.
+fn covered(index: &str, row: &Row) -> Option<Vec<u8>> {
+    if index != RICH {
+        return Some(Vec::new());
+    }
+    let size = text(row, "size").map(|t| t.parse::<i64>().unwrap());
+    let note = text(row, "note");
+    if size.is_none_or(|n| n < 0) && note.as_deref() != Some("y") {
+        return None;
+    }
+    let or_null = |value: Option<Value>| value.map_or(vec![term::NULL], |v| encoded(&v));
+    Some([or_null(size.map(Value::Int)), or_null(note.map(Value::Text))].concat())
+}
+
+fn text(row: &Row, name: &str) -> Option<String> {
+    row.newest(b"a", name.as_bytes()).map(|c| String::from_utf8(c.value.to_vec()).unwrap())
 }
 
 fn encoded(value: &Value) -> Vec<u8> {
@@ -191,9 +232,12 @@ fn encoded(value: &Value) -> Vec<u8> {
 fn combinations(on: &[&str], row: &Row) -> Vec<Vec<u8>> {
     let mut all = vec![Vec::new()];
     for (place, name) in on.iter().enumerate() {
-        let cell = row.newest(b"a", name.as_bytes()).map(|c| std::str::from_utf8(&c.value).unwrap().to_owned());
-        let mut values: Vec<Vec<u8>> = match (*name, cell) {
+        let attribute = if place == 0 && name.starts_with("lower") { "colour" } else { *name };
+        let mut values: Vec<Vec<u8>> = match (*name, text(row, attribute)) {
             (_, None) => Vec::new(),
+            ("lower(colour) desc", Some(text)) => {
+                vec![encoded(&Value::Text(text.to_lowercase())).into_iter().map(|b| !b).collect()]
+            }
             ("tags", Some(json)) => {
                 let mut tags: Vec<String> = serde_json::from_str(&json).unwrap();
                 tags.sort();
