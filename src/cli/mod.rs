@@ -11,6 +11,7 @@ mod get;
 mod index;
 mod load;
 mod output;
+mod purge;
 mod put;
 mod query;
 
@@ -53,6 +54,7 @@ async fn run(cli: &Cli) -> Result<()> {
         Command::Delete(args) => delete::run(global, args).await,
         Command::Index(command) => index::run(global, command).await,
         Command::Apply(args) => apply::run(global, args).await,
+        Command::Purge(args) => purge::run(global, args).await,
         Command::Demo(args) => demo::run(global, args).await,
         Command::Query(args) => query::run(global, args).await,
         Command::Verify(args) => verify::run(global, args).await,

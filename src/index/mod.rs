@@ -12,12 +12,15 @@ pub mod change;
 pub mod derive;
 mod follower;
 mod maintainer;
+#[doc(hidden)]
+pub mod purge;
 mod quarantine;
 mod recheck;
 pub mod settle;
 
 pub use follower::{Follower, FollowerOptions, Progress};
 pub use maintainer::{Counts, Maintainer, Mode, Outcome, Rules};
+pub use purge::Purged;
 pub use quarantine::Quarantined;
 pub use quarantine::clear_degraded;
 pub use recheck::pending_rechecks;
