@@ -112,6 +112,9 @@ Examples:
     /// Bring indexes up to date with the change log
     #[command(after_help = "Example:\n  sideindex --data D apply packages")]
     Apply(ApplyArgs),
+    /// Look at what could not be indexed, and release it
+    #[command(subcommand)]
+    Quarantine(QuarantineCommand),
     /// Compare indexes with their table, and repair them
     #[command(after_help = "\
 Rows with changes that are not applied yet are left out. Ends with code 7 when something is wrong and was not repaired.
@@ -292,6 +295,73 @@ pub enum Consistency {
 pub struct ApplyArgs {
     /// The table's name; all tables when left out
     pub table: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum QuarantineCommand {
+    /// List what is in quarantine
+    #[command(after_help = "Example:\n  sideindex --data D quarantine list packages --attribute installed_size")]
+    List {
+        /// The table's name
+        table: String,
+        #[command(flatten)]
+        which: WhichArgs,
+        /// Records a page
+        #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+        limit: usize,
+        /// Where the page before ended, as it was printed
+        #[arg(long, value_name = "TOKEN")]
+        after: Option<String>,
+    },
+    /// Print one record with its cells
+    Show {
+        /// The table's name
+        table: String,
+        /// The record
+        id: String,
+    },
+    /// Apply the changes in quarantine again, and release those that fit now
+    #[command(after_help = "\
+A change fits once the declaration of its attribute was corrected, its row has fewer values, or a newer value has taken its
+place. An index of which nothing is left in quarantine no longer is degraded.
+
+Example:
+  sideindex --data D quarantine replay packages --attribute installed_size")]
+    Replay {
+        /// The table's name
+        table: String,
+        #[command(flatten)]
+        which: WhichArgs,
+    },
+    /// Forget changes in quarantine without applying them
+    #[command(after_help = "\
+Their indexes stay degraded until `verify` finds them fine.
+
+Example:
+  sideindex --data D quarantine drop packages 0f5e2c7d9a1b3c4e --yes")]
+    Drop {
+        /// The table's name
+        table: String,
+        #[command(flatten)]
+        which: WhichArgs,
+        /// They are not wanted any more
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// Which records of the quarantine.
+#[derive(Debug, Args)]
+pub struct WhichArgs {
+    /// Only these records
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Only values of this attribute
+    #[arg(long, value_name = "NAME")]
+    pub attribute: Option<String>,
+    /// Only what this index misses
+    #[arg(long, value_name = "NAME")]
+    pub index: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -13,6 +13,7 @@ mod load;
 mod output;
 mod purge;
 mod put;
+mod quarantine;
 mod query;
 
 mod session;
@@ -57,6 +58,7 @@ async fn run(cli: &Cli) -> Result<()> {
         Command::Purge(args) => purge::run(global, args).await,
         Command::Demo(args) => demo::run(global, args).await,
         Command::Query(args) => query::run(global, args).await,
+        Command::Quarantine(command) => quarantine::run(global, command).await,
         Command::Verify(args) => verify::run(global, args).await,
         Command::Bench(args) => bench::run(global, args).await,
     }

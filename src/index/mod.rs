@@ -14,7 +14,7 @@ mod follower;
 mod maintainer;
 #[doc(hidden)]
 pub mod purge;
-mod quarantine;
+pub mod quarantine;
 mod recheck;
 pub mod settle;
 
@@ -22,6 +22,5 @@ pub use follower::{Follower, FollowerOptions, Progress};
 pub use maintainer::{Counts, Maintainer, Mode, Outcome, Rules};
 pub use purge::Purged;
 pub use quarantine::Quarantined;
-pub use quarantine::clear_degraded;
 pub use recheck::pending_rechecks;
 pub(crate) use recheck::{keep_promises, promise, waiting_rows};

@@ -198,9 +198,12 @@ pub struct Definition {
     pub epoch: u64,
     /// Where it is in its life.
     pub state: Lifecycle,
-    /// Something of it is in quarantine.
+    /// Something of it is in quarantine, or was dropped from it.
     #[serde(default)]
     pub degraded: bool,
+    /// Something of it was dropped from quarantine: only a verification can tell that nothing is missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unverified: bool,
 }
 
 impl Definition {
@@ -229,6 +232,7 @@ impl Definition {
             epoch: 1,
             state: Lifecycle::Building,
             degraded: false,
+            unverified: false,
         }
     }
 

@@ -111,7 +111,7 @@ pub async fn verify(
     if report.pending == 0 {
         for (name, counts) in &report.indexes {
             let fine = counts.wrong() == 0 && counts.unindexable == 0;
-            if fine && index::clear_degraded(catalog, table, name).await? {
+            if fine && index::quarantine::clear_degraded(catalog, table, name).await? {
                 report.cleared.push(name.clone());
             }
         }

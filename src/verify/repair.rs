@@ -164,10 +164,12 @@ impl Repair {
         let raw = ReadSpec { raw: true, ..ReadSpec::default() };
         let raw_base = ReadSpec { columns: columns(&self.schema), ..raw.clone() };
         let now = crate::clock::now();
+        // As for any settling: a purge takes what is written anew to be above the floor.
+        let floor = self.schema.definitions().iter().map(|d| d.floor).max().unwrap_or(0).max(0);
         let mut works = Vec::with_capacity(broken.len());
         for (((row, broken), base), state) in broken.into_iter().zip(base).zip(state) {
             let one = std::slice::from_ref(&row);
-            let mut above = 0;
+            let mut above = floor;
             // Markers too: what is written at or below them is hidden.
             for (table, spec) in [(self.schema.name.clone(), &raw_base), (self.schema.state_table(), &raw)] {
                 let newest = self.store().get(&table, one, spec).await?;

@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use serde_json::Value as Json;
 use sideindex::build;
+use sideindex::error::Result;
 use sideindex::index::{Counts, Follower, FollowerOptions, Maintainer};
-use sideindex::model::{Cell, CellKind, Row, RowMutation};
+use sideindex::model::{Cell, CellKind, ChangeEvent, Position, Row, RowMutation};
 use sideindex::schema::{Catalog, DefinitionSpec, TableSchema, Value, entry, term};
 use sideindex::source::{ChangeLogSource, Source};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
@@ -119,6 +120,15 @@ impl World {
         verify(&self.catalog, &self.store, TABLE, &options, |_| {}).await.unwrap()
     }
 
+    /// Applies all of the log again, as if nothing had been acknowledged.
+    pub async fn follow_from_the_start(&self) {
+        let events = self.store.read_log(TABLE, 0, usize::MAX, usize::MAX).unwrap();
+        let source = Replayed { events };
+        let maintainer = Maintainer::new(Arc::new(self.store.clone()), Arc::new(self.schema().await));
+        let mut follower = Follower::new(self.catalog.clone(), maintainer, source, FollowerOptions::default());
+        follower.catch_up(|_| {}).await.unwrap();
+    }
+
     /// Acknowledges the whole log without applying it.
     pub async fn follow_past_the_log(&self) {
         let mut source = ChangeLogSource::open(self.store.clone(), TABLE).await.unwrap();
@@ -202,6 +212,26 @@ impl World {
         let extra = sure().filter(|(key, _)| !expected.contains_key(*key)).map(|(key, _)| key.clone()).collect();
         let wrong = sure().filter(|(key, value)| expected.get(*key).is_some_and(|v| v != *value));
         [missing, extra, wrong.map(|(key, _)| key.clone()).collect()]
+    }
+}
+
+/// Events that come once more.
+struct Replayed {
+    events: Vec<ChangeEvent>,
+}
+
+#[async_trait::async_trait]
+impl Source for Replayed {
+    async fn next_batch(&mut self) -> Result<Vec<ChangeEvent>> {
+        Ok(std::mem::take(&mut self.events))
+    }
+
+    async fn ready(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn acknowledge(&mut self, _: &Position) -> Result<()> {
+        Ok(())
     }
 }
 

@@ -1,8 +1,6 @@
 //! `verify`: what is made wrong by hand is found exactly, and repaired exactly; what changes meanwhile raises no alarm.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
-mod world;
-
+use crate::world::{INDEX, STATE, TABLE, World};
 use bytes::Bytes;
 use sideindex::model::{Cell, CellKind, MAX_TIMESTAMP};
 use sideindex::schema::META_TABLE;
@@ -10,7 +8,6 @@ use sideindex::store::{Read, ReadSpec, Scan};
 use sideindex::verify::{Class, Report};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use world::{INDEX, STATE, TABLE, World};
 
 /// The classes of findings with their entries.
 fn found(report: &Report) -> BTreeSet<(Class, Vec<u8>)> {
@@ -25,7 +22,7 @@ fn of(report: &Report, class: Class) -> Vec<Bytes> {
     of.into_iter().collect()
 }
 
-async fn fine(world: &World, what: &str) {
+pub async fn fine(world: &World, what: &str) {
     let report = world.verify().await;
     assert_eq!((report.wrong(), report.pending), (0, 0), "{what}: {:?}", report.findings);
     assert_eq!(world.brute_force().await, [const { Vec::<Bytes>::new() }; 3], "{what}");
