@@ -482,6 +482,173 @@ fn copy_directory(from: &Path, to: &Path) {
     }
 }
 
+/// Everything stored of the table, as `row family:qualifier@timestamp`.
+fn stored(store: &EmbeddedStore) -> Vec<String> {
+    let spec = ReadSpec { raw: true, ..ReadSpec::default() };
+    let mut scanner = block_on(store.scan(TABLE, Scan { spec, page_rows: usize::MAX, ..Scan::all() })).unwrap();
+    let rows = block_on(scanner.next_page()).unwrap().rows;
+    let show = |row: &sideindex::model::Row| {
+        let key = row.key.escape_ascii().to_string();
+        let cells = row.cells.iter();
+        cells.map(|c| format!("{key} {}@{} {:?}", c.qualifier.escape_ascii(), c.timestamp, c.kind)).collect::<Vec<_>>()
+    };
+    rows.iter().flat_map(show).collect()
+}
+
+#[test]
+fn compaction_removes_what_no_read_shows_and_gives_space_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    block_on(store.create_table(&TableDescriptor::new("other", &["c"], 1))).unwrap();
+    // Five versions where three are kept, a deleted column, a deleted row.
+    write(&store, (1..=5).map(|t| put("versions", t, noise(t as u64, 50_000))).collect());
+    write(&store, vec![put("column", 1, noise(9, 50_000)), put("row", 1, noise(8, 50_000))]);
+    let delete = |row: &'static str, kind, t| RowMutation::new(row, vec![Cell::delete(kind, "c", "q", t)]);
+    write(&store, vec![delete("column", CellKind::DeleteColumn, 7), delete("row", CellKind::DeleteFamily, 7)]);
+    block_on(store.mutate("other", vec![delete("x", CellKind::DeleteColumn, 1)], Durability::Relaxed)).unwrap();
+    let before = rows(&store);
+
+    let done = block_on(store.compact(Some(TABLE))).unwrap();
+    assert_eq!((done.rows, done.cells), (3, 2 + 2 + 2));
+    assert_eq!(stored(&store), ["versions q@5 Put", "versions q@4 Put", "versions q@3 Put"]);
+    assert_eq!(rows(&store), before);
+    assert!(done.bytes_before > 7 * 50_000 && done.bytes_after < 4 * 50_000, "{done:?}");
+    assert_eq!(store.log_head(TABLE).unwrap(), 9, "a compaction is no change");
+
+    // As in HBase: what hid it is gone.
+    write(&store, vec![put("row", 6, "late")]);
+    assert_eq!(rows(&store).iter().filter(|r| r.key == "row").count(), 1);
+
+    let again = block_on(store.compact(None)).unwrap();
+    assert_eq!((again.rows, again.cells), (2 + 1, 1), "all tables");
+    assert_eq!(block_on(store.compact(Some("none"))).unwrap_err().kind(), ErrorKind::NotFound);
+    let kept = stored(&store);
+    drop(store);
+    assert_eq!(stored(&open(directory.path())), kept);
+}
+
+#[test]
+fn compaction_beside_readers_and_writers() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { durability: DurabilityMode::Os, memtable_bytes: 64 << 10, ..Options::default() };
+    let store = EmbeddedStore::open(directory.path(), options).unwrap();
+    block_on(store.create_table(&TableDescriptor::new(TABLE, &["c"], 2))).unwrap();
+    write(&store, (0..500).map(|i| put(format!("old {i}"), 1, "v")).collect());
+    let gone = |row: String, t| RowMutation::new(row, vec![Cell::delete(CellKind::DeleteFamily, "c", "", t)]);
+    write(&store, (0..500).step_by(2).map(|i| gone(format!("old {i}"), 1)).collect());
+    let snapshot = block_on(store.snapshot()).unwrap();
+    let seen = rows(&*snapshot);
+    assert_eq!(seen.len(), 250);
+    let (writers, each) = (3, 400);
+    std::thread::scope(|scope| {
+        let working: Vec<_> = (0..writers)
+            .map(|writer| {
+                let store = &store;
+                scope.spawn(move || {
+                    for t in 1..=each {
+                        // Rows come and go; each has many versions and markers on the way.
+                        let row = format!("{writer}-{}", t % 7);
+                        let change = if t % 3 == 0 { gone(row.clone(), t) } else { put(row.clone(), t, t.to_string()) };
+                        block_on(store.mutate(TABLE, vec![change], Durability::Relaxed)).unwrap();
+                        let now = block_on(store.get(TABLE, &[row.into()], &ReadSpec::default())).unwrap().remove(0);
+                        let shown: Vec<_> = now.cells.iter().map(|c| c.timestamp).collect();
+                        assert_eq!(shown, if t % 3 == 0 { vec![] } else { vec![t] });
+                    }
+                })
+            })
+            .collect();
+        let mut compactions = 0;
+        while compactions < 3 || working.iter().any(|w| !w.is_finished()) {
+            block_on(store.compact(Some(TABLE))).unwrap();
+            compactions += 1;
+        }
+    });
+    block_on(store.compact(Some(TABLE))).unwrap();
+    assert_eq!(rows(&*snapshot), seen, "a snapshot has changed");
+    let mut expected = BTreeMap::new();
+    for t in 1..=each {
+        expected.insert(t % 7, t);
+    }
+    let live = expected.values().filter(|t| *t % 3 != 0).count() * writers as usize + 250;
+    assert_eq!(rows(&store).len(), live);
+    assert!(stored(&store).iter().all(|cell| cell.ends_with("Put")));
+    let last = rows(&store).into_iter().filter(|r| r.key.starts_with(b"0-"));
+    assert!(last.map(|r| r.cells[0].timestamp).all(|t| expected.values().any(|e| *e == t)));
+}
+
+#[test]
+fn a_compaction_that_nobody_waits_for_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    write(&store, (0..100).map(|i| put(format!("{i}"), 1, "v")).collect());
+    assert!(store.compact(None).now_or_never().is_none());
+    assert_eq!(rows(&store).len(), 100);
+    // The directory can be opened again once it has ended.
+    drop(store);
+    while EmbeddedStore::open(directory.path(), Options::default()).is_err() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Set in a child process: the directory in which to delete and compact until killed.
+const COMPACTING_CHILD: &str = "SIDEINDEX_TEST_COMPACT_UNTIL_KILLED";
+
+/// Not a test but the child of the next one.
+#[test]
+fn child_that_compacts_until_killed() {
+    let Ok(directory) = std::env::var(COMPACTING_CHILD) else { return };
+    let store = create(Path::new(&directory));
+    println!("\nready");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for i in 0.. {
+                let row = |kind: &str| format!("{kind}-{i}");
+                let puts = |t| vec![put(row("dead"), t, vec![b'v'; 300]), put(row("live"), t, vec![b'v'; 300])];
+                write(&store, puts(1));
+                write(&store, puts(2));
+                let marker = Cell::delete(CellKind::DeleteFamily, "c", "", 3);
+                write(&store, vec![RowMutation::new(row("dead"), vec![marker])]);
+                println!("{i}");
+            }
+        });
+        loop {
+            block_on(store.compact(Some(TABLE))).unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_killed_compaction_brings_nothing_back() {
+    for after in [5, 60, 250] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child_that_compacts_until_killed", "--nocapture", "--test-threads=1"])
+            .env(COMPACTING_CHILD, directory.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut rounds = lines.skip_while(|line| line != "ready").skip(1).fuse();
+        let done = rounds.by_ref().take(after).count();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(done, after, "the child ended by itself");
+
+        let store = open(directory.path());
+        let check = |store: &EmbeddedStore| {
+            let keys = |kind: &str| (0..after).map(|i| format!("{kind}-{i}").into()).collect::<Vec<Bytes>>();
+            let dead = block_on(store.get(TABLE, &keys("dead"), &ReadSpec::default())).unwrap();
+            assert!(dead.iter().all(|r| r.cells.is_empty()), "a deleted row is back");
+            let live = block_on(store.get(TABLE, &keys("live"), &ReadSpec::default())).unwrap();
+            assert!(live.iter().all(|r| r.cells[0].timestamp == 2), "a row is lost");
+        };
+        check(&store);
+        block_on(store.compact(None)).unwrap();
+        check(&store);
+    }
+}
+
 /// Set in a child process: the directory in which to write until killed.
 const CHILD: &str = "SIDEINDEX_TEST_WRITE_UNTIL_KILLED";
 

@@ -3,6 +3,7 @@
 mod apply;
 mod args;
 mod bench;
+mod compact;
 
 mod delete;
 mod demo;
@@ -56,6 +57,7 @@ async fn run(cli: &Cli) -> Result<()> {
         Command::Index(command) => index::run(global, command).await,
         Command::Apply(args) => apply::run(global, args).await,
         Command::Purge(args) => purge::run(global, args).await,
+        Command::Compact(args) => compact::run(global, args).await,
         Command::Demo(args) => demo::run(global, args).await,
         Command::Query(args) => query::run(global, args).await,
         Command::Quarantine(command) => quarantine::run(global, command).await,

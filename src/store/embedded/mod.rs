@@ -8,14 +8,19 @@
 //! One keyspace per table holds its cells, one key-value pair each; one holds all change logs; one the descriptors.
 //! Everything of one commit is in one fjall batch, so cells and their change-log records appear and survive together.
 
+mod batch;
 mod cells;
 mod commit;
+mod compact;
+mod decide;
 mod directory;
 mod error;
+mod hot;
 mod journal;
 mod key;
 mod log;
 mod plan;
+mod purge;
 mod read;
 mod resolve;
 mod row;
@@ -23,7 +28,9 @@ mod scan;
 mod tables;
 mod write;
 
-use super::{Capabilities, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
+pub use compact::Compaction;
+
+use super::{Capabilities, ColumnCheck, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
 use crate::error::Result;
 use crate::model::{ChangeEvent, Row, RowMutation};
 use async_trait::async_trait;
@@ -71,7 +78,8 @@ impl Default for Options {
 ///   way.
 /// * A failed commit ends all writing: what is durable is then known only after reopening. Reads go on.
 ///
-/// Nothing is ever purged: hidden cells, markers and superseded versions stay in the files, and so do change-log records.
+/// What markers hide stays in the files until [`compact`](Self::compact), except in rows that gather many markers: of those
+/// what is hidden is removed on the way, and the markers that hide most stay.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -154,6 +162,28 @@ impl EmbeddedStore {
         self.0.tables.get(table)?.log()?.beyond(number).await
     }
 
+    /// Removes for good what no read of a table shows, or of all tables: delete markers, what they hide, and versions beyond
+    /// those that the families keep, as HBase's major compaction does. Then merges its files, which gives the space back.
+    ///
+    /// * Snapshots and open scans go on seeing what they saw. Writers are held up for one batch of rows at a time.
+    /// * A put that comes later, at or below the timestamp of a marker that was removed, is visible, exactly as in HBase.
+    ///   A base table's raw reads no longer tell of removed markers: the write helper takes the clock and what is left as
+    ///   the newest timestamp of a row, and the floor of an index built later is above what is left. Whoever writes with
+    ///   timestamps of its own compacts only when no older ones are to come.
+    /// * Each row is purged at once: a crash leaves it as it was, or purged.
+    /// * Memory is bounded by one batch of rows. It runs in a thread of its own, to its end or until the future is dropped.
+    ///
+    /// # Errors
+    /// [`NotFound`](crate::error::ErrorKind::NotFound) for an unknown table; those of reading and writing, after which some
+    /// rows are purged and others not.
+    pub async fn compact(&self, table: Option<&str>) -> Result<Compaction> {
+        let tables = match table {
+            Some(name) => vec![self.0.tables.get(name)?],
+            None => self.0.tables.current().values().cloned().collect(),
+        };
+        compact::run(Arc::clone(&self.0), tables, table.is_none()).await
+    }
+
     fn now(&self) -> View {
         View::new(Arc::clone(&self.0))
     }
@@ -173,7 +203,13 @@ impl Read for EmbeddedStore {
 #[async_trait]
 impl Store for EmbeddedStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { snapshots: true, raw_reads: true, atomic_put_and_delete: true, reverse_scans: true }
+        Capabilities {
+            snapshots: true,
+            raw_reads: true,
+            atomic_put_and_delete: true,
+            reverse_scans: true,
+            atomic_updates: true,
+        }
     }
 
     fn row_key_fits(&self, key: &[u8]) -> bool {
@@ -200,6 +236,18 @@ impl Store for EmbeddedStore {
             return Ok(());
         }
         self.0.committer.write(table, write, durability).await
+    }
+
+    async fn increment(&self, table: &str, row: &Bytes, family: &Bytes, qualifier: &Bytes, amount: i64) -> Result<i64> {
+        let table = self.0.tables.get(table)?;
+        let counter = decide::Counter::new(&table, row, family, qualifier)?;
+        self.0.committer.decide(move |batch| counter.add(amount, batch)).await
+    }
+
+    async fn check_and_mutate(&self, table: &str, check: &ColumnCheck, mutation: RowMutation) -> Result<bool> {
+        let table = self.0.tables.get(table)?;
+        let checked = decide::Checked::new(&table, check, mutation)?;
+        self.0.committer.decide(move |batch| checked.apply(batch)).await
     }
 
     async fn sync(&self) -> Result<()> {

@@ -3,9 +3,10 @@
 use super::key;
 use super::tables::Table;
 use crate::error::{Error, Result};
-use crate::model::{Cell, RowMutation, check_timestamp};
+use crate::model::{Cell, CellKind, RowMutation, check_timestamp};
 use crate::schema::term;
 use bytes::{Bytes, BytesMut};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The longest value, in bytes.
 const VALUE_LIMIT: usize = 256 << 20;
@@ -19,6 +20,8 @@ pub(super) struct Write {
     pub(super) cells: Vec<(Bytes, Bytes)>,
     /// The mutations for the change log; none when the table has no log.
     pub(super) logged: Vec<RowMutation>,
+    /// For each marker that hides more than one version: a hash of its row, and which cell it is.
+    pub(super) marks: Vec<(u64, usize)>,
     /// How much memory this takes, roughly, in bytes.
     pub(super) size: usize,
 }
@@ -38,7 +41,7 @@ pub(super) fn prepare(table: &Table, mutations: Vec<RowMutation>) -> Result<Writ
         })?;
         count += mutation.cells.len();
     }
-    let mut write = Write { cells: Vec::with_capacity(count), logged: Vec::new(), size };
+    let mut write = Write { cells: Vec::with_capacity(count), logged: Vec::new(), marks: Vec::new(), size };
     let mut memory = Memory { piece: BytesMut::new(), needed: size };
     let (mut prefix, mut escaped) = (Vec::new(), Vec::new());
     // In key order, so that neighbours in the batch become neighbours in memory; stable, so that the last one wins.
@@ -47,7 +50,11 @@ pub(super) fn prepare(table: &Table, mutations: Vec<RowMutation>) -> Result<Writ
     for mutation in order {
         prefix.clear();
         term::escape(&mutation.row, &mut prefix);
+        let hash = xxh3_64(&prefix);
         for cell in &mutation.cells {
+            if matches!(cell.kind, CellKind::DeleteColumn | CellKind::DeleteFamily) {
+                write.marks.push((hash, write.cells.len()));
+            }
             escaped.clear();
             term::escape(&cell.qualifier, &mut escaped);
             let tail = key::tail(cell.timestamp, cell.kind);
