@@ -10,6 +10,7 @@
 pub mod candidates;
 pub mod change;
 pub mod derive;
+mod drop;
 mod follower;
 mod maintainer;
 #[doc(hidden)]
@@ -18,6 +19,7 @@ pub mod quarantine;
 mod recheck;
 pub mod settle;
 
+pub use drop::{Dropped, drop_definition};
 pub use follower::{Follower, FollowerOptions, Progress};
 pub use maintainer::{Counts, Maintainer, Mode, Outcome, Rules};
 pub use purge::Purged;

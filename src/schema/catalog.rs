@@ -3,7 +3,7 @@
 //! | row | qualifier | value |
 //! |---|---|---|
 //! | `table/<name>` | `families` | JSON list of family names |
-//! | `dictionary/<table>` | `a:<attribute>`, `d:<definition>#<generation>` | code(2) |
+//! | `dictionary/<table>` | `a:<attribute>`, `a:<attribute>#<generation>` from the second on, `d:<definition>#<generation>` | code(2) |
 //! | `codes/<table>` | `last` | the last code given out, 8 bytes, as a counter |
 //! | `attribute/<table>` | attribute name | JSON [`Attribute`] |
 //! | `definition/<table>` | definition name | JSON [`Definition`] |
@@ -12,6 +12,7 @@
 //!
 //! Table names hold no `/`, so no row is a prefix of another table's.
 
+use super::retire::{generation, numbered};
 use super::{Attribute, AttributeType, Code, Definition, DefinitionSpec, Function, TableSchema, check_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, Row, RowMutation, Timestamp};
@@ -40,9 +41,9 @@ pub struct Catalog {
 }
 
 /// Schema changes of all catalogs in this process take turns: each reads what is there before it writes.
-static CHANGES: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+pub(super) static CHANGES: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-fn meta_row(kind: &str, table: &str) -> Bytes {
+pub(super) fn meta_row(kind: &str, table: &str) -> Bytes {
     format!("{kind}/{table}").into()
 }
 
@@ -150,7 +151,9 @@ impl Catalog {
         if fresh.is_empty() {
             return Ok(schema);
         }
-        let names: Vec<String> = fresh.iter().map(|(name, _)| format!("a:{name}")).collect();
+        let dictionary = self.dictionary(table).await?;
+        let names: Vec<String> =
+            fresh.iter().map(|(name, _)| numbered('a', name, generation(&dictionary, 'a', name))).collect();
         let codes = self.codes(table, &names).await?;
         let cells = fresh
             .iter()
@@ -183,8 +186,18 @@ impl Catalog {
                 format!("definition {} exists already: {}", spec.name, schema.describe(there)),
             ));
         }
-        let code = self.codes(table, &[format!("d:{}#1", spec.name)]).await?[0];
-        let definition = Definition { code, floor, ..asked };
+        let depends = asked.codes();
+        if let Some(going) =
+            schema.dropping().iter().find(|d| d.name == spec.name || depends.iter().any(|code| d.mentions(*code)))
+        {
+            return Err(Error::new(
+                ErrorKind::Busy,
+                format!("index {0} is being dropped: `index drop {table} {0}` ends that", going.name),
+            ));
+        }
+        let generation = generation(&self.dictionary(table).await?, 'd', &spec.name) + 1;
+        let code = self.codes(table, &[numbered('d', &spec.name, generation)]).await?[0];
+        let definition = Definition { code, floor, generation, ..asked };
         self.put_definition(table, &definition).await?;
         self.table(table).await
     }
@@ -201,9 +214,10 @@ impl Catalog {
     ) -> Result<Definition> {
         let _guard = CHANGES.lock().await;
         let schema = self.table(table).await?;
-        let mut updated = schema.definition(definition).cloned().ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("table {table} has no definition {definition:?}"))
-        })?;
+        let mut updated = match schema.dropping().iter().find(|d| d.name == definition) {
+            Some(dropping) => dropping.clone(),
+            None => schema.require_definition(definition)?.clone(),
+        };
         let before = updated.clone();
         change(&mut updated);
         if updated != before {
@@ -222,7 +236,7 @@ impl Catalog {
     ///
     /// Any number of writers, in any process: each takes numbers from a counter and publishes `name → code` only where there
     /// is none yet. Whoever comes second uses the first one's code, and its own number is left unused.
-    async fn codes(&self, table: &str, names: &[String]) -> Result<Vec<Code>> {
+    pub(super) async fn codes(&self, table: &str, names: &[String]) -> Result<Vec<Code>> {
         let mut known = self.dictionary(table).await?;
         let fresh: Vec<&String> = names.iter().filter(|name| !known.contains_key(*name)).collect();
         let Ok(wanted @ 1..) = i64::try_from(fresh.len()) else { return chosen(table, &known, names) };
@@ -255,7 +269,7 @@ impl Catalog {
         chosen(table, &known, names)
     }
 
-    async fn dictionary(&self, table: &str) -> Result<BTreeMap<String, Code>> {
+    pub(super) async fn dictionary(&self, table: &str) -> Result<BTreeMap<String, Code>> {
         let mut known = BTreeMap::new();
         for cell in &self.meta(&meta_row("dictionary", table)).await?.cells {
             let code: [u8; 2] = cell.value.as_ref().try_into().map_err(|_| {
@@ -267,16 +281,19 @@ impl Catalog {
         Ok(known)
     }
 
-    async fn meta(&self, key: &Bytes) -> Result<Row> {
+    pub(super) async fn meta(&self, key: &Bytes) -> Result<Row> {
         let mut rows = self.store.get(META_TABLE, std::slice::from_ref(key), &ReadSpec::default()).await?;
         rows.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "expected one row per key of a get"))
     }
 
-    async fn put_meta(&self, key: &Bytes, cells: Vec<(String, Bytes)>) -> Result<()> {
+    pub(super) async fn put_meta(&self, key: &Bytes, cells: Vec<(String, Bytes)>) -> Result<()> {
         if cells.is_empty() {
             return Ok(());
         }
-        let newest = self.meta(key).await?.newest_timestamp().unwrap_or(0);
+        // Markers too: what was removed may come back.
+        let spec = ReadSpec { raw: self.store.capabilities().raw_reads, ..ReadSpec::default() };
+        let there = self.store.get(META_TABLE, std::slice::from_ref(key), &spec).await?;
+        let newest = there.first().and_then(Row::newest_timestamp).unwrap_or(0);
         let at = crate::clock::now().max(newest + 1);
         let cells = cells.into_iter().map(|(qualifier, value)| Cell::put(META_FAMILY, qualifier, at, value)).collect();
         self.store.mutate(META_TABLE, vec![RowMutation::new(key.clone(), cells)], Durability::Durable).await
@@ -378,7 +395,7 @@ fn conflicting(name: &str, known: AttributeType, kind: AttributeType) -> Error {
     Error::new(ErrorKind::AlreadyExists, format!("attribute {name} is {known}, and cannot be {kind} as well"))
 }
 
-fn encode_json<T: Serialize + ?Sized>(value: &T) -> Result<Bytes> {
+pub(super) fn encode_json<T: Serialize + ?Sized>(value: &T) -> Result<Bytes> {
     serde_json::to_vec(value)
         .map(Bytes::from)
         .map_err(|e| Error::new(ErrorKind::Internal, format!("a schema record does not encode: {e}")).with_source(e))

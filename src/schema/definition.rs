@@ -11,7 +11,8 @@ use std::str::FromStr;
 /// The floor of a definition that was built over nothing: every event decides by itself.
 pub const NO_FLOOR: Timestamp = -1;
 
-/// Where a definition is in its life (DESIGN.md §7). Readers use only active ones; the maintainer keeps all of them.
+/// Where a definition is in its life (DESIGN.md §7). Readers use only active ones; the maintainer keeps those and the ones
+/// that are being built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
@@ -19,6 +20,8 @@ pub enum Lifecycle {
     Building,
     /// Complete and kept in step.
     Active,
+    /// No longer read or kept; what is left of it is being removed.
+    Dropping,
 }
 
 impl fmt::Display for Lifecycle {
@@ -26,6 +29,7 @@ impl fmt::Display for Lifecycle {
         f.write_str(match self {
             Self::Building => "building",
             Self::Active => "active",
+            Self::Dropping => "dropping",
         })
     }
 }

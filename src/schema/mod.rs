@@ -8,6 +8,7 @@ pub mod encoding;
 pub mod entry;
 pub mod filter;
 pub mod function;
+mod retire;
 pub mod state;
 mod table;
 pub mod term;
@@ -20,6 +21,7 @@ pub use catalog::{
 pub use definition::{Definition, DefinitionSpec, Lifecycle, NO_FLOOR, Operand, Term, TermSpec};
 pub use filter::{Condition, Filter, FilterTree};
 pub use function::Function;
+pub(crate) use retire::{is_active, orphans};
 pub use table::{ROW_KEY, TableSchema, check_name};
 pub use value::{AttributeValue, Float, Value};
 

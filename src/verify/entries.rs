@@ -60,7 +60,7 @@ impl<F: FnMut(Progress)> Run<F> {
         let definition = checked.iter().find(|d| Some(d.code) == code);
         let parts = definition.and_then(|d| entry::decode(&row.key, d).ok());
         let (Some(definition), Some(parts)) = (definition, parts) else {
-            let known = self.schema.definitions().iter().any(|d| Some(d.code) == code);
+            let known = self.schema.all_definitions().any(|d| Some(d.code) == code);
             // Once is enough.
             if pass == Pass::Sum && definition.is_some() {
                 self.found(Class::Undecodable, definition, &row.key).await?;

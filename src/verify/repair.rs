@@ -89,6 +89,9 @@ impl Repair {
 
     /// Writes all that is due. Rows that have changed since the verification began, or are about to, are left alone.
     pub(super) async fn write(&mut self, pending: &mut Pending, report: &mut Report) -> Result<()> {
+        let _at_work = self.catalog.at_work().await;
+        // A definition may have been dropped meanwhile.
+        self.schema = Arc::new(self.catalog.table(&self.schema.name).await?);
         pending.read_on()?;
         let (changing, rows): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.rows).into_iter().partition(|(row, _)| pending.holds(row));

@@ -37,10 +37,11 @@ pub struct Released {
 /// # Errors
 /// [`ErrorKind::NotFound`] for an unknown table, and those of the store; what was replayed before stays so.
 pub async fn replay(catalog: &Catalog, table: &str, which: &Which) -> Result<Released> {
-    let schema = Arc::new(catalog.table(table).await?);
     let mut released = Released::default();
     let mut from = None;
     loop {
+        let _at_work = catalog.at_work().await;
+        let schema = Arc::new(catalog.table(table).await?);
         let page = list(&**catalog.store(), &schema, which, from.as_ref(), PAGE).await?;
         replay_page(catalog, &schema, &page.records, &mut released).await?;
         from = page.next;
@@ -48,6 +49,7 @@ pub async fn replay(catalog: &Catalog, table: &str, which: &Which) -> Result<Rel
             break;
         }
     }
+    let schema = catalog.table(table).await?;
     // One built under another version of Unicode is for a verification as well.
     let is_current = |d: &Definition| d.unicode.is_none_or(|version| version == Function::UNICODE);
     for definition in schema.definitions().iter().filter(|d| d.degraded) {

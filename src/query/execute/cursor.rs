@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::Row;
 use crate::query::bind::{Column, Output};
 use crate::query::plan::{IndexPath, Path, Plan, Reading, Sorting, columns_of};
+use crate::schema::is_active;
 use crate::store::{Read, ReadSpec, Scan, Scanner};
 use bytes::Bytes;
 use std::collections::HashSet;
@@ -162,6 +163,7 @@ impl Cursor {
                 let mut entries = Vec::with_capacity(most);
                 let table = &self.plan.index_table;
                 let more = stream.next(self.reader.as_ref(), table, most, &mut entries, &mut self.actuals).await?;
+                still_active(&*self.reader, &self.plan, path).await?;
                 self.take_entries(path, &entries, &how).await?;
                 (Source::Entries { path, stream, how }, more)
             }
@@ -348,4 +350,17 @@ impl EntryReading {
         let columns = columns_of(&plan.slots, slots.iter().copied());
         Self { from_entries, test_early, split, spec: ReadSpec { columns, ..ReadSpec::default() }, slots }
     }
+}
+
+/// Fails when the definition of a path is no longer active: entries may have been missing from what was just read.
+async fn still_active(reader: &dyn Read, plan: &Plan, path: usize) -> Result<()> {
+    let Reading::Paths(paths) = &plan.reading else { return Ok(()) };
+    let Some(Path::Index(index)) = paths.get(path) else { return Ok(()) };
+    if is_active(reader, &plan.query.table, &index.definition).await? {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::NotFound,
+        format!("index {} was dropped while the query read it; run the query again", index.definition.name),
+    ))
 }
