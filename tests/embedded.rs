@@ -482,6 +482,166 @@ fn copy_directory(from: &Path, to: &Path) {
     }
 }
 
+/// A store whose logged table's change log may hold `log_bytes`.
+fn create_bounded(directory: &Path, log_bytes: u64, log_wait: Duration) -> EmbeddedStore {
+    let options = Options { durability: DurabilityMode::Os, log_bytes, log_wait, ..Options::default() };
+    let store = EmbeddedStore::open(directory, options).unwrap();
+    block_on(store.create_table(&TableDescriptor::new(TABLE, &["c"], 1).with_change_log())).unwrap();
+    store
+}
+
+fn trim(store: &EmbeddedStore, upto: u64) -> u64 {
+    block_on(store.trim_log(TABLE, upto)).unwrap()
+}
+
+#[test]
+fn a_trimmed_log_says_so_and_survives_reopening() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    write(&store, (0..100).map(|i| put(format!("{i}"), 1, vec![b'v'; 100])).collect());
+    let full = store.log_bytes(TABLE).unwrap();
+    assert!(full > 100 * 100);
+    assert_eq!(trim(&store, 30), 30);
+    assert_eq!(trim(&store, 10), 30, "what is gone stays gone");
+    let numbers = |after| store.read_log(TABLE, after, usize::MAX, usize::MAX).unwrap().iter().map(number).collect();
+    let rest: Vec<u64> = numbers(30);
+    assert_eq!(rest, (31..=100).collect::<Vec<u64>>());
+    for after in [0, 29] {
+        let error = store.read_log(TABLE, after, 10, usize::MAX).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert!(error.to_string().contains("trimmed") && error.to_string().contains("anew"), "{error}");
+    }
+    let left = store.log_bytes(TABLE).unwrap();
+    assert!(left * 100 / full >= 69 && left * 100 / full <= 71, "{left} of {full} bytes");
+
+    // All of it: numbers go on all the same.
+    assert_eq!(trim(&store, u64::MAX), 100);
+    assert_eq!((store.log_bytes(TABLE).unwrap(), store.log_head(TABLE).unwrap()), (0, 100));
+    drop(store);
+    let store = open(directory.path());
+    assert_eq!((store.log_bytes(TABLE).unwrap(), store.log_head(TABLE).unwrap()), (0, 100));
+    assert!(store.read_log(TABLE, 100, 10, usize::MAX).unwrap().is_empty());
+    write(&store, vec![put("next", 1, "v")]);
+    assert_eq!(number(&store.read_log(TABLE, 100, 10, usize::MAX).unwrap()[0]), 101);
+    assert_eq!(store.read_log(TABLE, 99, 10, usize::MAX).unwrap_err().kind(), ErrorKind::NotFound);
+    let bytes = store.log_bytes(TABLE).unwrap();
+    drop(store);
+    assert_eq!(open(directory.path()).log_bytes(TABLE).unwrap(), bytes);
+}
+
+#[test]
+fn trimming_is_bounded_and_stops_at_whoever_holds_the_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create_bounded(directory.path(), u64::MAX, Duration::ZERO);
+    write(&store, (0..30_000).map(|i| put(format!("{i}"), 1, "v")).collect());
+    let hold = store.hold_log(TABLE, Some(25_000)).unwrap();
+    assert_eq!(hold.after(), 25_000);
+    let mut reader = store.hold_log(TABLE, Some(10)).unwrap();
+    let first = trim(&store, 30_000);
+    assert_eq!(first, 10);
+    reader.advance(29_000);
+    reader.advance(5);
+    assert_eq!(reader.after(), 29_000, "what was let go of is not held again");
+    let mut calls = 0;
+    while trim(&store, 30_000) < 25_000 {
+        calls += 1;
+    }
+    assert!(calls >= 1, "all of it in one call");
+    assert_eq!(trim(&store, 30_000), 25_000);
+    drop(hold);
+    assert_eq!(trim(&store, 30_000), 29_000);
+    assert_eq!(store.hold_log(TABLE, None).unwrap().after(), 30_000);
+}
+
+#[test]
+fn a_full_log_refuses_writers_at_once_when_nobody_reads_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create_bounded(directory.path(), 20_000, Duration::from_secs(3_600));
+    let value = vec![b'v'; 1_000];
+    let mut written = 0;
+    let error = loop {
+        let mutation = put(format!("{written:03}"), 1, value.clone());
+        match block_on(store.mutate(TABLE, vec![mutation], Durability::Durable)) {
+            Ok(()) => written += 1,
+            Err(e) => break e,
+        }
+    };
+    assert_eq!((error.kind(), error.action()), (ErrorKind::Busy, Action::BackOff));
+    assert!(error.to_string().contains("apply") && error.to_string().contains(TABLE), "{error}");
+    assert!((15..20).contains(&written), "{written} of about 18 fit");
+    assert_eq!((rows(&store).len(), store.log_head(TABLE).unwrap()), (written, written as u64), "refused in part");
+    let check = sideindex::store::ColumnCheck { family: "c".into(), qualifier: "q".into(), expected: None };
+    let checked = block_on(store.check_and_mutate(TABLE, &check, put("new", 1, value.clone())));
+    assert_eq!(checked.unwrap_err().kind(), ErrorKind::Busy);
+
+    // The room is known after reopening, and trimming makes some.
+    drop(store);
+    let options = Options { log_bytes: 20_000, ..Options::default() };
+    let store = EmbeddedStore::open(directory.path(), options).unwrap();
+    assert!(block_on(store.mutate(TABLE, vec![put("x", 1, value.clone())], Durability::Durable)).is_err());
+    trim(&store, 5);
+    write(&store, vec![put("x", 1, value)]);
+    // What alone is larger than the limit can be written when the log is empty.
+    trim(&store, u64::MAX);
+    write(&store, vec![put("large", 1, vec![b'v'; 50_000])]);
+    assert!(block_on(store.mutate(TABLE, vec![put("y", 1, "v")], Durability::Durable)).is_err());
+}
+
+#[test]
+fn a_full_log_makes_writers_wait_for_its_reader() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create_bounded(directory.path(), 20_000, Duration::from_secs(3_600));
+    let mut hold = store.hold_log(TABLE, Some(0)).unwrap();
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|writer| {
+                let store = &store;
+                scope.spawn(move || {
+                    (0..100).for_each(|i| write(store, vec![put(format!("{writer}-{i}"), 1, vec![b'v'; 1_000])]));
+                })
+            })
+            .collect();
+        let mut read = 0;
+        while read < 300 {
+            let events = store.read_log(TABLE, read, 7, usize::MAX).unwrap();
+            assert!(store.log_bytes(TABLE).unwrap() <= 21_000, "{} bytes", store.log_bytes(TABLE).unwrap());
+            read += events.len() as u64;
+            hold.advance(read);
+            assert_eq!(trim(&store, read), read);
+        }
+        writers.into_iter().for_each(|w| w.join().unwrap());
+    });
+    assert_eq!(rows(&store).len(), 300);
+}
+
+#[test]
+fn a_writer_waits_no_longer_than_it_may_nor_for_a_reader_that_has_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create_bounded(directory.path(), 1_000, Duration::from_millis(30));
+    let full = || block_on(store.mutate(TABLE, vec![put("r", 1, vec![b'v'; 900])], Durability::Durable));
+    full().unwrap();
+    let hold = store.hold_log(TABLE, Some(0)).unwrap();
+    let error = full().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Busy);
+    assert!(error.to_string().contains("30ms"), "{error}");
+    drop(store);
+    drop(hold);
+
+    let directory = tempfile::tempdir().unwrap();
+    let store = create_bounded(directory.path(), 1_000, Duration::from_secs(3_600));
+    write(&store, vec![put("r", 1, vec![b'v'; 900])]);
+    let hold = store.hold_log(TABLE, Some(0)).unwrap();
+    let waiting = std::thread::spawn({
+        let store = store.clone();
+        move || block_on(store.mutate(TABLE, vec![put("r", 2, vec![b'v'; 900])], Durability::Durable))
+    });
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(!waiting.is_finished());
+    drop(hold);
+    assert_eq!(waiting.join().unwrap().unwrap_err().kind(), ErrorKind::Busy);
+    assert_eq!(store.log_head(TABLE).unwrap(), 1);
+}
+
 /// Everything stored of the table, as `row family:qualifier@timestamp`.
 fn stored(store: &EmbeddedStore) -> Vec<String> {
     let spec = ReadSpec { raw: true, ..ReadSpec::default() };

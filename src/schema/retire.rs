@@ -47,7 +47,8 @@ impl Catalog {
         let dictionary = self.dictionary(table).await?;
         let mut renumbered = Vec::new();
         for code in orphans(&schema, definition) {
-            let Some(attribute) = schema.attribute_by_code(code) else { continue };
+            // A part of the row key has no candidates.
+            let Some(attribute) = schema.attribute_by_code(code).filter(|a| a.key_part.is_none()) else { continue };
             let next = generation(&dictionary, 'a', &attribute.name) + 1;
             let code = self.codes(table, &[numbered('a', &attribute.name, next)]).await?[0];
             renumbered.push((attribute.name.clone(), encode_json(&Attribute { code, ..attribute.clone() })?));
@@ -63,7 +64,13 @@ impl Catalog {
     pub async fn drop_attribute(&self, table: &str, name: &str) -> Result<()> {
         let _guard = CHANGES.lock().await;
         let schema = self.table(table).await?;
-        let code = schema.require_attribute(name)?.code;
+        let attribute = schema.require_attribute(name)?;
+        if attribute.key_part.is_some() {
+            return Err(Error::invalid(format!(
+                "{name} is a part of the row keys of table {table}, which stay as they are"
+            )));
+        }
+        let code = attribute.code;
         let users: Vec<&str> = schema.all_definitions().filter(|d| d.mentions(code)).map(|d| d.name.as_str()).collect();
         if !users.is_empty() {
             return Err(Error::invalid(format!(

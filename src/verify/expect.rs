@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::model::Row;
 use crate::schema::state::TermValue;
-use crate::schema::{Code, Definition, TableSchema, encoding, entry, filter, term};
+use crate::schema::{AttributeValue, Code, Definition, TableSchema, encoding, entry, filter, term};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,17 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Decodes the cells of the attributes that definitions are made of. A cell that can't be decoded shows no value: it has
+    /// Decodes the parts of the row key and the cells of the attributes that definitions are made of. A cell that can't be decoded shows no value: it has
     /// its place in quarantine, and no entry.
     pub(super) fn of(schema: &TableSchema, row: &Row) -> Self {
         let mut by_code = BTreeMap::new();
+        let parts = schema.key_values(&row.key).unwrap_or_default();
         for attribute in schema.indexed() {
+            if let Some(place) = attribute.key_part {
+                let value = parts.get(place).map(|value| TermValue::of(&AttributeValue::One(value.clone())));
+                by_code.extend(value.map(|value| (attribute.code, value)));
+                continue;
+            }
             let cell = row.newest(attribute.family.as_bytes(), attribute.qualifier.as_bytes());
             if let Some(value) = cell.and_then(|c| encoding::decode(attribute, &c.value).ok()) {
                 by_code.insert(attribute.code, TermValue::of(&value));

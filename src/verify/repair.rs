@@ -12,7 +12,7 @@
 use super::expect::{Ought, Values};
 use super::pending::Pending;
 use super::report::{Class, Finding, Report};
-use super::rows::columns;
+use super::rows::{columns, in_columns};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{self, Maintainer, Mode};
 use crate::model::{Cell, CellKind, ChangeEvent, MAX_TIMESTAMP, Position, Row, RowMutation, Timestamp};
@@ -220,7 +220,7 @@ impl Repair {
         };
         ChangeEvent {
             row: work.row.clone(),
-            cells: self.schema.indexed().iter().map(delete).collect(),
+            cells: in_columns(&self.schema).map(delete).collect(),
             position: Position::Snapshot,
             append_time: crate::clock::now(),
         }
@@ -228,7 +228,7 @@ impl Repair {
 
     /// What the base row shows, as candidates at A. A term without a value, too: markers may lie over what is put below.
     fn raise(&self, work: &Work) -> RowMutation {
-        let cells = self.schema.indexed().iter().map(|attribute| {
+        let cells = in_columns(&self.schema).map(|attribute| {
             let shown = work.base.newest(attribute.family.as_bytes(), attribute.qualifier.as_bytes());
             let candidate = shown.map_or(Candidate::own(work.at, TermValue::Tombstone), |cell| Candidate {
                 as_of: work.at,

@@ -4,17 +4,22 @@ use super::expect::{Ought, Values};
 use super::report::Class;
 use super::{Pass, Progress, Run};
 use crate::error::Result;
-use crate::schema::{Definition, TableSchema, entry};
+use crate::schema::{Attribute, Definition, TableSchema, entry};
 use crate::store::{Columns, ReadSpec, Scan};
 use bytes::Bytes;
 
 /// Entries looked up together.
 const LOOKUPS: usize = 4_096;
 
+/// The attributes that definitions are made of and that have cells.
+pub(super) fn in_columns(schema: &TableSchema) -> impl Iterator<Item = &Attribute> {
+    schema.indexed().iter().filter(|a| a.key_part.is_none())
+}
+
 /// The columns that definitions are made of.
 pub(super) fn columns(schema: &TableSchema) -> Columns {
-    let column = |a: &crate::schema::Attribute| (Bytes::from(a.family.clone()), Bytes::from(a.qualifier.clone()));
-    Columns::Exact(schema.indexed().iter().map(column).collect())
+    let column = |a: &Attribute| (Bytes::from(a.family.clone()), Bytes::from(a.qualifier.clone()));
+    Columns::Exact(in_columns(schema).map(column).collect())
 }
 
 /// An entry that ought to be there.

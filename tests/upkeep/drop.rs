@@ -6,7 +6,7 @@ use sideindex::build;
 use sideindex::error::{ErrorKind, Result};
 use sideindex::index;
 use sideindex::query;
-use sideindex::schema::{DefinitionSpec, Lifecycle};
+use sideindex::schema::{AttributeSpec, DefinitionSpec, Lifecycle};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -224,7 +224,7 @@ async fn an_attribute_of_a_mistaken_type_is_declared_anew_and_its_quarantine_rep
     let world = World::new().await;
     world.mutate(TABLE, b"r1", sideindex::model::Cell::put("a", "size", 5, "large")).await;
     world.apply().await;
-    let size = || vec![("size".to_owned(), "text".parse().unwrap())];
+    let size = || [AttributeSpec::new("size", "text".parse().unwrap())];
     assert_eq!(world.catalog.declare(TABLE, &size()).await.unwrap_err().kind(), ErrorKind::AlreadyExists);
     let error = world.catalog.drop_attribute(TABLE, "size").await.unwrap_err().to_string();
     assert!(error.contains("index by_size"), "{error}");

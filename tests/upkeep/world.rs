@@ -6,7 +6,7 @@ use sideindex::build;
 use sideindex::error::Result;
 use sideindex::index::{Counts, Follower, FollowerOptions, Maintainer};
 use sideindex::model::{Cell, CellKind, ChangeEvent, Position, Row, RowMutation};
-use sideindex::schema::{Catalog, DefinitionSpec, TableSchema, Value, entry, term};
+use sideindex::schema::{AttributeSpec, Catalog, DefinitionSpec, TableSchema, Value, entry, term};
 use sideindex::source::{ChangeLogSource, Source};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
 use sideindex::store::{Durability, Read, Scan, Store};
@@ -47,7 +47,7 @@ impl World {
         let catalog = Catalog::open(Arc::new(store.clone()) as Arc<dyn Store>).await.unwrap();
         catalog.create_table(TABLE, &["a".to_owned()], 10).await.unwrap();
         let types = [("colour", "text"), ("size", "int"), ("tags", "text[]"), ("note", "text")];
-        let types: Vec<_> = types.iter().map(|(n, t)| ((*n).to_owned(), t.parse().unwrap())).collect();
+        let types: Vec<_> = types.iter().map(|(n, t)| AttributeSpec::new(*n, t.parse().unwrap())).collect();
         catalog.declare(TABLE, &types).await.unwrap();
         let mut specs = Vec::new();
         for (name, on, ordered, salts) in DEFINITIONS {
@@ -72,7 +72,7 @@ impl World {
 
     pub async fn put(&self, row: &str, attributes: &[(&str, Json)]) {
         let attributes = attributes.iter().map(|(n, v)| ((*n).to_owned(), v.clone())).collect();
-        let change = RowChange { row: row.to_owned().into(), timestamp: None, attributes, origin: None };
+        let change = RowChange { row: Some(row.to_owned().into()), timestamp: None, attributes, origin: None };
         self.writer.write(&[change]).await.unwrap();
     }
 

@@ -84,9 +84,10 @@ impl Committer {
         self.request(Work::Write(table, write), durability == Durability::Durable, waits).await
     }
 
-    /// Lets the committer decide what to write, with everything committed before in sight. Durable on return.
+    /// Lets the committer decide what to write, with everything committed before in sight.
     pub(super) async fn decide<T: Send + 'static>(
         &self,
+        durability: Durability,
         decide: impl FnOnce(&mut Batch<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let answer = Arc::new(Mutex::new(None));
@@ -95,7 +96,7 @@ impl Committer {
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(decide(batch)?);
             Ok(())
         }));
-        self.request(work, true, None).await?;
+        self.request(work, durability == Durability::Durable, None).await?;
         let decided = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
         decided.ok_or_else(|| Error::new(ErrorKind::Internal, "expected an answer of the committer"))
     }
@@ -190,6 +191,8 @@ impl Worker {
                     result = batch.settle().map_err(|e| Some(Arc::new(e)));
                     if result.is_ok() {
                         decided = decide(&mut batch);
+                        // A batch writes and removes no pair twice.
+                        result = batch.settle().map_err(|e| Some(Arc::new(e)));
                     }
                 }
                 Work::Decide(_) => {}

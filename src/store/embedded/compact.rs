@@ -4,6 +4,7 @@ use super::purge::{self, Extent};
 use super::tables::Table;
 use super::{Shared, error};
 use crate::error::{Error, ErrorKind, Result};
+use crate::store::Durability;
 use fjall::{Keyspace, PersistMode};
 use futures::executor::block_on;
 use std::ops::AddAssign;
@@ -75,7 +76,7 @@ fn compact(shared: &Arc<Shared>, table: &Arc<Table>, done: &oneshot::Sender<Resu
                 continue;
             }
             let target = Arc::clone(table);
-            counts.cells += block_on(shared.committer.decide(move |batch| {
+            counts.cells += block_on(shared.committer.decide(Durability::Relaxed, move |batch| {
                 stretch.dirty.iter().map(|row| purge::row(batch, &target, row, Extent::Everything)).sum::<Result<u64>>()
             }))?;
         }

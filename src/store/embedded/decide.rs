@@ -3,6 +3,7 @@
 use super::batch::Batch;
 use super::cells::read_row;
 use super::key;
+use super::log::Reservation;
 use super::plan::Plan;
 use super::row::RowBuilder;
 use super::tables::Table;
@@ -20,20 +21,24 @@ pub(super) struct Counter {
     row: Bytes,
     family: Bytes,
     qualifier: Bytes,
+    /// Of the write that comes.
+    room: Option<Reservation>,
 }
 
 impl Counter {
     /// # Errors
     /// Those of a write to the column.
-    pub(super) fn new(table: &Arc<Table>, row: &Bytes, family: &Bytes, qualifier: &Bytes) -> Result<Self> {
-        let counter =
-            Self { table: Arc::clone(table), row: row.clone(), family: family.clone(), qualifier: qualifier.clone() };
-        counter.set(0, 0)?;
+    pub(super) async fn new(table: &Arc<Table>, row: &Bytes, family: &Bytes, qualifier: &Bytes) -> Result<Self> {
+        let (table, row, family, qualifier) = (Arc::clone(table), row.clone(), family.clone(), qualifier.clone());
+        let mut counter = Self { table, row, family, qualifier, room: None };
+        let mut write = counter.set(0, 0)?;
+        write.reserve(&counter.table).await?;
+        counter.room = write.room;
         Ok(counter)
     }
 
     /// Adds to the column; the sum.
-    pub(super) fn add(&self, amount: i64, batch: &mut Batch<'_>) -> Result<i64> {
+    pub(super) fn add(mut self, amount: i64, batch: &mut Batch<'_>) -> Result<i64> {
         let column = column(&self.family, &self.qualifier);
         let newest = read(&self.table, &self.row, &column, batch)?.cells.pop();
         let current = newest.map_or(Ok(0), |cell| {
@@ -48,7 +53,9 @@ impl Counter {
         let above = |cell: &Cell| cell.timestamp.saturating_add(i64::from(cell.kind != CellKind::Put));
         let at = stored.cells.iter().map(above).fold(clock::now(), i64::max);
         let sum = current.wrapping_add(amount);
-        batch.write(&self.table, self.set(sum, at).map_err(|e| e.within(self.place()))?);
+        let room = self.room.take();
+        let write = self.set(sum, at).map_err(|e| e.within(self.place()))?;
+        batch.write(&self.table, Write { room, ..write });
         Ok(sum)
     }
 
@@ -89,6 +96,11 @@ impl Checked {
         let row = mutation.row.clone();
         let write = write::prepare(table, vec![mutation]).map_err(place)?;
         Ok(Self { table: Arc::clone(table), row, check: check.clone(), write })
+    }
+
+    /// See [`Write::reserve`].
+    pub(super) async fn reserve(&mut self) -> Result<()> {
+        self.write.reserve(&self.table).await
     }
 
     /// Writes the mutation if the column is as expected; whether it is.

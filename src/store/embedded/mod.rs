@@ -29,6 +29,7 @@ mod tables;
 mod write;
 
 pub use compact::Compaction;
+pub use log::LogHold;
 
 use super::{Capabilities, ColumnCheck, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
 use crate::error::Result;
@@ -38,6 +39,7 @@ use bytes::Bytes;
 use read::View;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tables::Tables;
 
 /// What an acknowledged durable write survives.
@@ -60,12 +62,23 @@ pub struct Options {
     /// How much each table (and the change logs together) collects in memory before it is written to a file, in bytes. A
     /// table keeps what it was created with. Up to five times this may be held while files are being written.
     pub memtable_bytes: u64,
+    /// How large the change log of a table may get, in bytes of records. A writer that would make it larger waits, and is
+    /// refused after [`log_wait`](Self::log_wait), or at once when nobody reads the log.
+    pub log_bytes: u64,
+    /// How long a writer waits for room in a change log.
+    pub log_wait: Duration,
 }
 
 impl Default for Options {
-    /// `Fsync`, 64 MiB of cache, 16 MiB per table.
+    /// `Fsync`, 64 MiB of cache, 16 MiB per table, 1 GiB of change log, 30 seconds of waiting.
     fn default() -> Self {
-        Self { durability: DurabilityMode::Fsync, cache_bytes: 64 << 20, memtable_bytes: 16 << 20 }
+        Self {
+            durability: DurabilityMode::Fsync,
+            cache_bytes: 64 << 20,
+            memtable_bytes: 16 << 20,
+            log_bytes: 1 << 30,
+            log_wait: Duration::from_secs(30),
+        }
     }
 }
 
@@ -145,7 +158,8 @@ impl EmbeddedStore {
     /// their stored size reaches `max_bytes`; one at least, if there is one and `max_records` is not 0.
     ///
     /// # Errors
-    /// As [`log_head`](Self::log_head); [`Corrupt`](crate::error::ErrorKind::Corrupt) for a missing or broken record.
+    /// As [`log_head`](Self::log_head); [`NotFound`](crate::error::ErrorKind::NotFound) when some of them were trimmed,
+    /// [`Corrupt`](crate::error::ErrorKind::Corrupt) for a missing or broken record.
     pub fn read_log(&self, table: &str, after: u64, max_records: usize, max_bytes: usize) -> Result<Vec<ChangeEvent>> {
         let table = self.0.tables.get(table)?;
         let snapshot = self.0.database.snapshot();
@@ -160,6 +174,34 @@ impl EmbeddedStore {
     /// commit.
     pub async fn log_beyond(&self, table: &str, number: u64) -> Result<u64> {
         self.0.tables.get(table)?.log()?.beyond(number).await
+    }
+
+    /// The bytes of a table's change log that were not trimmed: keys and values of its records.
+    ///
+    /// # Errors
+    /// As [`log_head`](Self::log_head).
+    pub fn log_bytes(&self, table: &str) -> Result<u64> {
+        Ok(self.0.tables.get(table)?.log()?.tail().bytes)
+    }
+
+    /// Keeps records of a table's change log from being trimmed: those after number `after`, or those that come after the last
+    /// one. Whoever reads the log holds it.
+    ///
+    /// # Errors
+    /// As [`log_head`](Self::log_head).
+    pub fn hold_log(&self, table: &str, after: Option<u64>) -> Result<LogHold> {
+        Ok(self.0.tables.get(table)?.log()?.hold(after))
+    }
+
+    /// Removes records of a table's change log up to number `upto`, but none that somebody holds, and a bounded number of
+    /// them: what is left over goes with the next call. Returns the number up to which all are gone.
+    ///
+    /// # Errors
+    /// As [`log_head`](Self::log_head); those of reading and writing.
+    pub async fn trim_log(&self, table: &str, upto: u64) -> Result<u64> {
+        let table = self.0.tables.get(table)?;
+        let old = log::old(table.log()?, &self.0.database.snapshot(), self.0.tables.log_keyspace(), upto)?;
+        self.0.committer.decide(Durability::Relaxed, move |batch| batch.trim(&table, &old)).await
     }
 
     /// Removes for good what no read of a table shows, or of all tables: delete markers, what they hide, and versions beyond
@@ -230,24 +272,26 @@ impl Store for EmbeddedStore {
 
     async fn mutate(&self, table: &str, mutations: Vec<RowMutation>, durability: Durability) -> Result<()> {
         let table = self.0.tables.get(table)?;
-        let write =
+        let mut write =
             write::prepare(&table, mutations).map_err(|e| e.within(format!("table {}", table.descriptor.name)))?;
         if write.cells.is_empty() {
             return Ok(());
         }
+        write.reserve(&table).await?;
         self.0.committer.write(table, write, durability).await
     }
 
     async fn increment(&self, table: &str, row: &Bytes, family: &Bytes, qualifier: &Bytes, amount: i64) -> Result<i64> {
         let table = self.0.tables.get(table)?;
-        let counter = decide::Counter::new(&table, row, family, qualifier)?;
-        self.0.committer.decide(move |batch| counter.add(amount, batch)).await
+        let counter = decide::Counter::new(&table, row, family, qualifier).await?;
+        self.0.committer.decide(Durability::Durable, move |batch| counter.add(amount, batch)).await
     }
 
     async fn check_and_mutate(&self, table: &str, check: &ColumnCheck, mutation: RowMutation) -> Result<bool> {
         let table = self.0.tables.get(table)?;
-        let checked = decide::Checked::new(&table, check, mutation)?;
-        self.0.committer.decide(move |batch| checked.apply(batch)).await
+        let mut checked = decide::Checked::new(&table, check, mutation)?;
+        checked.reserve().await?;
+        self.0.committer.decide(Durability::Durable, move |batch| checked.apply(batch)).await
     }
 
     async fn sync(&self) -> Result<()> {
