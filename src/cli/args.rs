@@ -95,9 +95,12 @@ Example:
     /// Delete rows
     #[command(after_help = "Example:\n  sideindex --data D delete packages 0ad 0ad-data")]
     Delete(DeleteArgs),
-    /// Create, list and inspect indexes
+    /// Create, list, inspect and drop indexes
     #[command(subcommand)]
     Index(IndexCommand),
+    /// Declare and forget attributes
+    #[command(subcommand)]
+    Attribute(AttributeCommand),
     /// Answer a query
     #[command(after_help = "\
 SELECT columns | * | COUNT(*) FROM table [WHERE …] [ORDER BY column [DESC] [NULLS FIRST], …] [LIMIT n] [OFFSET m]
@@ -284,6 +287,46 @@ Examples:
     Status {
         /// The table's name; all tables when left out
         table: Option<String>,
+        /// Count the entries, which reads all of them
+        #[arg(long)]
+        count: bool,
+    },
+    /// Drop an index, or go on with a drop that was interrupted
+    #[command(after_help = "\
+Its name can be given to another index afterwards. `compact` then frees the space.
+
+Example:
+  sideindex --data D index drop packages by_section")]
+    Drop {
+        /// The table's name
+        table: String,
+        /// The index's name
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AttributeCommand {
+    /// Declare attributes
+    #[command(after_help = "Example:\n  sideindex --data D attribute declare packages installed_size:int")]
+    Declare {
+        /// The table's name
+        table: String,
+        /// As for `table create --attr`
+        #[arg(required = true, value_name = "NAME:TYPE")]
+        attributes: Vec<String>,
+    },
+    /// Forget an attribute that no index is made of, so that it can be declared with another type
+    #[command(after_help = "\
+The values stay in the table. Drop the indexes on the attribute first, and create them again afterwards.
+
+Example:
+  sideindex --data D attribute drop packages installed_size")]
+    Drop {
+        /// The table's name
+        table: String,
+        /// The attribute's name
+        name: String,
     },
 }
 

@@ -2,6 +2,7 @@
 
 mod apply;
 mod args;
+mod attribute;
 mod bench;
 mod compact;
 
@@ -54,6 +55,7 @@ async fn run(cli: &Cli) -> Result<()> {
         Command::Put(args) => put::run(global, args).await,
         Command::Get(args) => get::run(global, args).await,
         Command::Delete(args) => delete::run(global, args).await,
+        Command::Attribute(command) => attribute::run(global, command).await,
         Command::Index(command) => index::run(global, command).await,
         Command::Apply(args) => apply::run(global, args).await,
         Command::Purge(args) => purge::run(global, args).await,

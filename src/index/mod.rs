@@ -24,5 +24,5 @@ pub use follower::{Follower, FollowerOptions, Progress};
 pub use maintainer::{Counts, Maintainer, Mode, Outcome, Rules};
 pub use purge::Purged;
 pub use quarantine::Quarantined;
-pub use recheck::pending_rechecks;
 pub(crate) use recheck::{keep_promises, promise, waiting_rows};
+pub use recheck::{oldest_recheck, pending_rechecks};

@@ -183,6 +183,14 @@ pub(crate) async fn waiting_rows(store: &dyn Read, table: &str) -> Result<Vec<By
     }
 }
 
+/// When the first event of a table that waits is due, in milliseconds since 1970.
+///
+/// # Errors
+/// Those of the store, and [`Corrupt`](crate::error::ErrorKind::Corrupt) for a damaged list.
+pub async fn oldest_recheck(store: &dyn Read, table: &str) -> Result<Option<Timestamp>> {
+    next_due(store, table, 0).await
+}
+
 /// How many events of a table wait to be applied once more.
 ///
 /// # Errors

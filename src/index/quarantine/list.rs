@@ -6,6 +6,7 @@ use crate::model::{ChangeEvent, Position, Row, Timestamp, wire};
 use crate::schema::{QUARANTINE_FAMILY, QUARANTINE_TABLE, TableSchema};
 use crate::store::{Read, Scan};
 use bytes::Bytes;
+use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Which records.
@@ -131,6 +132,28 @@ pub async fn list(
         }
         if page.done {
             return Ok(found);
+        }
+    }
+}
+
+/// How many records concern each definition, by its name; those of which none does are left out. A record is told by its key.
+///
+/// # Errors
+/// Those of the store.
+pub async fn counts(store: &dyn Read, schema: &TableSchema) -> Result<BTreeMap<String, u64>> {
+    let prefix = format!("{}/", schema.name);
+    let mut scanner = store.scan(QUARANTINE_TABLE, Scan::prefix(prefix.as_bytes())).await?;
+    let mut counts = BTreeMap::new();
+    loop {
+        let page = scanner.next_page().await?;
+        for row in page.rows {
+            let name = row.key.split(|b| *b == b'/').nth(1).and_then(|name| std::str::from_utf8(name).ok());
+            for definition in super::concerned(schema, name, name) {
+                *counts.entry(definition.name.clone()).or_default() += 1;
+            }
+        }
+        if page.done {
+            return Ok(counts);
         }
     }
 }

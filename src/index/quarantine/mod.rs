@@ -6,7 +6,7 @@
 mod list;
 mod release;
 
-pub use list::{Page, Record, Which, list};
+pub use list::{Page, Record, Which, counts, list};
 pub use release::{Released, clear_degraded, discard, replay};
 
 use super::change::Unfit;
