@@ -91,7 +91,8 @@ fn queries() {
         ordered: i.is_multiple_of(2),
         ..Definition::new(format!("d{i}"), 100 + i, terms.to_vec())
     };
-    let definitions = (1..=12).map(|i| definition(i, if i % 3 == 0 { &[1, 2, 3] } else { &[1 + i % 2, 4] })).collect();
+    let definitions =
+        (1..=12).map(|i| definition(i, &if i % 3 == 0 { vec![1, 2, 3] } else { vec![1 + i % 2, 4] })).collect();
     let schema = TableSchema::new("t".into(), vec!["a".into()], attributes, definitions);
     let dir = tempfile::tempdir().unwrap();
     let store =
