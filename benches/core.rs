@@ -11,14 +11,15 @@
 use bytes::Bytes;
 use futures::executor::block_on;
 use sideindex::index::candidates::{Own, View};
-use sideindex::index::{change, derive, settle};
-use sideindex::model::{Cell, Row, RowMutation};
+use sideindex::index::{Maintainer, Mode, change, derive, settle};
+use sideindex::model::{Cell, ChangeEvent, Position, Row, RowMutation};
 use sideindex::query;
 use sideindex::schema::state::Candidate;
 use sideindex::schema::{Attribute, Definition, Lifecycle, NO_FLOOR, TableSchema};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
 use sideindex::store::{Durability, Read, ReadSpec, Scan, Store, TableDescriptor};
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Instant;
 
 const ROUNDS: usize = 5;
@@ -86,13 +87,13 @@ fn queries() {
     println!("\none query, from its text to its plan");
     let attributes: Vec<Attribute> =
         (1..=40).map(|i| Attribute::inferred(&format!("a{i}"), "text".parse().unwrap(), "a", i)).collect();
-    let definition = |i: u16, terms: &[u16]| Definition {
+    let definition = |i: u16, terms: Vec<u16>| Definition {
         state: Lifecycle::Active,
         ordered: i.is_multiple_of(2),
-        ..Definition::new(format!("d{i}"), 100 + i, terms.to_vec())
+        ..Definition::new(format!("d{i}"), 100 + i, terms)
     };
     let definitions =
-        (1..=12).map(|i| definition(i, &if i % 3 == 0 { vec![1, 2, 3] } else { vec![1 + i % 2, 4] })).collect();
+        (1..=12).map(|i| definition(i, if i % 3 == 0 { vec![1, 2, 3] } else { vec![1 + i % 2, 4] })).collect();
     let schema = TableSchema::new("t".into(), vec!["a".into()], attributes, definitions);
     let dir = tempfile::tempdir().unwrap();
     let store =
@@ -166,8 +167,42 @@ fn store() {
     });
 }
 
+/// One row that changes all the time: its state row gathers what is superseded.
+fn hot_row() {
+    println!("\none row that changes again and again, over 50 values");
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { durability: DurabilityMode::Os, ..Options::default() };
+    let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(dir.path(), options).unwrap());
+    let schema = Arc::new(schema());
+    for (table, family) in [(schema.index_table(), "i"), (schema.state_table(), "s")] {
+        block_on(store.create_table(&TableDescriptor::new(table, &[family], 1))).unwrap();
+    }
+    let maintainer = Maintainer::new(Arc::clone(&store), schema);
+    let n = 4_000;
+    let mut first = None;
+    for round in 0..ROUNDS {
+        let events = (0..n).map(|i| {
+            let number = round * n + i + 1;
+            let cell = Cell::put("a", "section", number as i64, format!("value {}", number % 50));
+            let position = Position::Changelog { number: number as u64 };
+            ChangeEvent { row: "hot".into(), cells: vec![cell], position, append_time: number as i64 }
+        });
+        let events: Vec<ChangeEvent> = events.collect();
+        let started = Instant::now();
+        block_on(maintainer.apply(&events, Mode::Stream)).unwrap();
+        let one = started.elapsed().as_nanos() as f64 / n as f64;
+        let first = first.get_or_insert(one);
+        println!(
+            "{:52} {one:10.0} ns  {:6.2} ×",
+            format!("apply changes {} to {}", round * n, (round + 1) * n),
+            one / *first
+        );
+    }
+}
+
 fn main() {
     pure();
     queries();
     store();
+    hot_row();
 }
