@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::Row;
 use crate::query::bind::{Column, Output};
 use crate::query::plan::{IndexPath, Path, Plan, Reading, Sorting, columns_of};
-use crate::store::{Read, ReadSpec, Scan, Scanner};
+use crate::store::{Filter, Read, ReadSpec, Scan, Scanner};
 use bytes::Bytes;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -195,8 +195,11 @@ impl Cursor {
                 .unwrap_or_else(|| Error::new(ErrorKind::Internal, "a query that may not be run was run"))),
             Reading::Scan(_) if number > 0 => Ok(None),
             Reading::Scan(path) => {
-                let spec =
-                    ReadSpec { columns: path.columns.clone(), filter: path.filter.clone(), ..ReadSpec::default() };
+                let spec = ReadSpec {
+                    columns: path.columns.clone(),
+                    filter: path.filter.clone().map(Filter::Column),
+                    ..ReadSpec::default()
+                };
                 let (start, stop) = (path.start.clone(), path.stop.clone());
                 let scan = Scan { start, stop, reversed, spec, page_rows: Scan::PAGE_ROWS };
                 self.actuals.seeks += 1;

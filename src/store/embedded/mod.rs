@@ -25,6 +25,7 @@ mod read;
 mod resolve;
 mod row;
 mod scan;
+mod split;
 mod tables;
 mod write;
 
@@ -292,6 +293,10 @@ impl Store for EmbeddedStore {
         let mut checked = decide::Checked::new(&table, check, mutation)?;
         checked.reserve().await?;
         self.0.committer.decide(Durability::Durable, move |batch| checked.apply(batch)).await
+    }
+
+    async fn split_points(&self, table: &str, parts: usize) -> Result<Vec<Bytes>> {
+        split::points(&self.0.database.snapshot(), &*self.0.tables.get(table)?, parts)
     }
 
     async fn sync(&self) -> Result<()> {
