@@ -13,6 +13,7 @@ use futures::executor::block_on;
 use sideindex::index::candidates::{Own, View};
 use sideindex::index::{Maintainer, Mode, change, derive, settle};
 use sideindex::model::{Cell, ChangeEvent, Position, Row, RowMutation};
+use sideindex::query;
 use sideindex::schema::state::Candidate;
 use sideindex::schema::{Attribute, Definition, Lifecycle, NO_FLOOR, TableSchema};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
@@ -79,6 +80,51 @@ fn pure() {
             }
         }
     });
+}
+
+/// Parsing, binding and planning queries on a table of 40 attributes and 12 definitions.
+fn queries() {
+    println!("\none query, from its text to its plan");
+    let attributes: Vec<Attribute> =
+        (1..=40).map(|i| Attribute::inferred(&format!("a{i}"), "text".parse().unwrap(), "a", i)).collect();
+    let definition = |i: u16, terms: &[u16]| Definition {
+        state: Lifecycle::Active,
+        ordered: i.is_multiple_of(2),
+        ..Definition::new(format!("d{i}"), 100 + i, terms.to_vec())
+    };
+    let definitions = (1..=12).map(|i| definition(i, if i % 3 == 0 { &[1, 2, 3] } else { &[1 + i % 2, 4] })).collect();
+    let schema = TableSchema::new("t".into(), vec!["a".into()], attributes, definitions);
+    let dir = tempfile::tempdir().unwrap();
+    let store =
+        EmbeddedStore::open(dir.path(), Options { durability: DurabilityMode::Os, ..Options::default() }).unwrap();
+    for table in ["t", "sx_t_index"] {
+        block_on(store.create_table(&TableDescriptor::new(table, &["a", "i"], 1))).unwrap();
+    }
+    let n = 2_000;
+    let mut first = None;
+    for (name, sql) in [
+        ("an equality", "SELECT id FROM t WHERE a5 = 'x' LIMIT 20"),
+        ("an equality, six definitions to choose from", "SELECT id FROM t WHERE a1 = 'x' LIMIT 20"),
+        (
+            "an AND of a range and a list, ordered",
+            "SELECT id, a7 FROM t WHERE a1 = 'x' AND a2 > 'b' AND a9 IN ('p', 'q', 'r') ORDER BY a2 DESC, a3 LIMIT 20",
+        ),
+        (
+            "an OR under a NOT, with LIKE and functions",
+            "SELECT * FROM t WHERE NOT (a1 != 'x' OR lower(a4) LIKE 'y%') AND (a2 = 'z' OR a3 IS NULL)",
+        ),
+    ] {
+        let options = query::Options { allow_scan: true, ..query::Options::default() };
+        let median = measure(&format!("parse, {name}"), n, first, |_| {
+            (0..n).for_each(|_| drop(black_box(query::parse(sql).unwrap())));
+        });
+        first.get_or_insert(median);
+        let parsed = query::parse(sql).unwrap();
+        // The tables are empty: what there is to estimate takes a seek for each path.
+        measure(&format!("bind, estimate and plan, {name}"), n, first, |_| {
+            (0..n).for_each(|_| drop(black_box(block_on(query::prepare(&store, &schema, &parsed, &options)).unwrap())));
+        });
+    }
 }
 
 fn store() {
@@ -155,6 +201,7 @@ fn hot_row() {
 
 fn main() {
     pure();
+    queries();
     store();
     hot_row();
 }

@@ -7,11 +7,12 @@ use sideindex::error::{Error, ErrorKind, Result};
 use sideindex::index::{self, Counts, Follower, FollowerOptions, Maintainer};
 use sideindex::model::{Cell, CellKind, Row, RowMutation};
 use sideindex::query::{self, Consistency};
-use sideindex::schema::{Catalog, DefinitionSpec, QUARANTINE_TABLE};
+use sideindex::schema::{AttributeSpec, Catalog, DefinitionSpec, QUARANTINE_TABLE, entry, term};
 use sideindex::source::{self, ChangeLogSource};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
 use sideindex::store::{Capabilities, ColumnCheck, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
 use sideindex::{build, write};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -120,12 +121,12 @@ impl World {
         let catalog = Catalog::open(Arc::new(store.clone()) as Arc<dyn Store>).await.unwrap();
         catalog.create_table(TABLE, &["a".to_owned()], 10).await.unwrap();
         let types = [("colour", "text"), ("size", "int")];
-        let types: Vec<_> = types.iter().map(|(n, t)| ((*n).to_owned(), t.parse().unwrap())).collect();
+        let types: Vec<_> = types.iter().map(|(n, t)| AttributeSpec::new(*n, t.parse().unwrap())).collect();
         catalog.declare(TABLE, &types).await.unwrap();
         for (name, on) in [("by_colour", vec!["colour"]), ("by_size", vec!["size"]), ("both", vec!["colour", "size"])] {
             let on = on.into_iter().map(str::to_owned).collect();
-            let spec = DefinitionSpec { name: name.to_owned(), on, ordered: false, salts: None };
-            build::create(&catalog, &store, TABLE, &spec, |_| {}).await.unwrap();
+            let spec = DefinitionSpec { name: name.to_owned(), on, ..DefinitionSpec::default() };
+            build::create(&catalog, &store, TABLE, &[spec], |_| {}).await.unwrap();
         }
         let writer = write::Writer::open(&catalog, TABLE).await.unwrap();
         Self { store, catalog, writer, _dir: dir }
@@ -133,7 +134,7 @@ impl World {
 
     async fn put(&self, row: &str, attributes: &[(&str, serde_json::Value)]) {
         let attributes = attributes.iter().map(|(n, v)| ((*n).to_owned(), v.clone())).collect();
-        let change = write::RowChange { row: row.to_owned().into(), timestamp: None, attributes, origin: None };
+        let change = write::RowChange { row: Some(row.to_owned().into()), timestamp: None, attributes, origin: None };
         self.writer.write(&[change]).await.unwrap();
     }
 
@@ -218,13 +219,20 @@ async fn a_wrong_type_in_the_stream_goes_to_quarantine_by_term() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_entry_too_long_for_a_row_key_goes_to_quarantine_by_definition() {
     let world = World::new().await;
+    let spec = DefinitionSpec {
+        name: "whole".to_owned(),
+        on: vec!["colour".to_owned()],
+        value_limit: Some(0),
+        ..DefinitionSpec::default()
+    };
+    build::create(&world.catalog, &world.store, TABLE, &[spec], |_| {}).await.unwrap();
     let long = "x".repeat(40_000);
     world.put("r1", &[("colour", long.as_str().into()), ("size", 1.into())]).await;
     let counts = world.apply().await;
     assert_eq!((counts.received, counts.quarantined), (1, 1));
     assert_eq!(world.both("size = 1").await, ["r1"]);
-    assert_eq!(world.quarantined().await.len(), 2, "by_colour and both");
-    assert_eq!(world.degraded().await, ["both", "by_colour"]);
+    assert_eq!(world.quarantined().await.len(), 1, "the others cut it");
+    assert_eq!(world.degraded().await, ["whole"]);
     // The next value fits, and nothing of the long one is left to be removed.
     world.put("r1", &[("colour", "red".into())]).await;
     let counts = world.apply().await;
@@ -237,11 +245,11 @@ async fn an_entry_too_long_for_a_row_key_goes_to_quarantine_by_definition() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_with_too_many_combinations_is_found_again_when_it_has_fewer() {
     let world = World::new().await;
-    let arrays = ["left", "right"].map(|name| (name.to_owned(), "int[]".parse().unwrap()));
+    let arrays = ["left", "right"].map(|name| AttributeSpec::new(name, "int[]".parse().unwrap()));
     world.catalog.declare(TABLE, &arrays).await.unwrap();
     let on = vec!["left".to_owned(), "right".to_owned()];
-    let spec = DefinitionSpec { name: "pairs".to_owned(), on, ordered: false, salts: None };
-    build::create(&world.catalog, &world.store, TABLE, &spec, |_| {}).await.unwrap();
+    let spec = DefinitionSpec { name: "pairs".to_owned(), on, ..DefinitionSpec::default() };
+    build::create(&world.catalog, &world.store, TABLE, &[spec], |_| {}).await.unwrap();
     let put = async |from: i64, n: i64| {
         let array = serde_json::Value::from((from..from + n).collect::<Vec<i64>>());
         world.put("r", &[("left", array.clone()), ("right", array)]).await;
@@ -287,8 +295,8 @@ async fn a_follower_keeps_definitions_that_are_added_while_it_runs_and_rechecks_
     });
     world.put("r1", &[("colour", "red".into()), ("size", 1.into())]).await;
     let on = vec!["size".to_owned(), "colour".to_owned()];
-    let spec = DefinitionSpec { name: "late".to_owned(), on, ordered: false, salts: None };
-    build::create(&world.catalog, &world.store, TABLE, &spec, |_| {}).await.unwrap();
+    let spec = DefinitionSpec { name: "late".to_owned(), on, ..DefinitionSpec::default() };
+    build::create(&world.catalog, &world.store, TABLE, &[spec], |_| {}).await.unwrap();
     world.put("r2", &[("colour", "red".into()), ("size", 1.into())]).await;
     world.write("r3", vec![Cell::delete(CellKind::DeleteVersion, "a", "colour", 5)]).await;
     // Nothing more comes; the version delete is applied once more all the same.
@@ -309,7 +317,7 @@ async fn a_follower_keeps_definitions_that_are_added_while_it_runs_and_rechecks_
     let mut scanner = world.store.scan(&schema.index_table(), Scan::prefix(&prefix)).await.unwrap();
     let rows = scanner.next_page().await.unwrap().rows;
     // An event that was settled leaves disputed entries beside the true ones.
-    let undisputed = rows.iter().filter(|r| !sideindex::schema::entry::decode_value(&r.cells[0].value).unwrap());
+    let undisputed = rows.iter().filter(|r| !sideindex::schema::entry::decode_value(&r.cells[0].value).unwrap().0);
     assert_eq!(undisputed.count(), 2, "entries of the definition that was added");
 }
 
@@ -318,7 +326,7 @@ async fn two_catalogs_of_one_store_never_give_one_code_twice() {
     let world = World::new().await;
     let other = Catalog::open(Arc::new(world.store.clone()) as Arc<dyn Store>).await.unwrap();
     for i in 0..50 {
-        let names = [format!("x{i}"), format!("y{i}")].map(|n| vec![(n, "int".parse().unwrap())]);
+        let names = [format!("x{i}"), format!("y{i}")].map(|n| vec![AttributeSpec::new(n, "int".parse().unwrap())]);
         let (a, b) = tokio::join!(world.catalog.declare(TABLE, &names[0]), other.declare(TABLE, &names[1]));
         a.unwrap();
         b.unwrap();
@@ -407,7 +415,7 @@ async fn writers_of_one_row_never_share_a_timestamp() {
         tasks.push(tokio::spawn(async move {
             for i in 0..20 {
                 let attributes = vec![("size".to_owned(), (task * 100 + i).into())];
-                let change = write::RowChange { row: "r".into(), timestamp: None, attributes, origin: None };
+                let change = write::RowChange { row: Some("r".into()), timestamp: None, attributes, origin: None };
                 writer.write(&[change.clone(), change]).await.unwrap();
             }
         }));
@@ -422,4 +430,95 @@ async fn writers_of_one_row_never_share_a_timestamp() {
     let newest = &rows[0].cells[0];
     let size = std::str::from_utf8(&newest.value).unwrap();
     assert_eq!(world.both(&format!("size = {size}")).await, ["r"]);
+}
+
+/// One pass builds several definitions: with functions, a direction, a cut, a filter and covered columns. What the stream
+/// brings later is kept for all of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn definitions_are_built_together_and_kept() {
+    let world = World::new().await;
+    let schema = || async { world.catalog.table(TABLE).await.unwrap() };
+    world.put("r1", &[("colour", " Red".into()), ("size", 1.into())]).await;
+    world.put("r2", &[("colour", "blue".repeat(100).as_str().into()), ("size", 2.into())]).await;
+    world.put("r3", &[("colour", "RED ".into())]).await;
+    world.apply().await;
+    let spec = |name: &str, on: &[&str]| DefinitionSpec {
+        name: name.to_owned(),
+        on: on.iter().map(|s| (*s).to_owned()).collect(),
+        ..DefinitionSpec::default()
+    };
+    let big = query::filter("size > 1", &schema().await).unwrap();
+    let specs = [
+        DefinitionSpec { covered: vec!["size".to_owned()], ..spec("plain", &["lower(trim(colour))"]) },
+        DefinitionSpec { ordered: true, ..spec("down", &["size desc"]) },
+        DefinitionSpec { filter: Some(big), value_limit: Some(16), ..spec("big", &["colour"]) },
+    ];
+    let (built, done) = build::create(&world.catalog, &world.store, TABLE, &specs, |_| {}).await.unwrap();
+    assert_eq!((built.len(), done.rows, done.entries), (3, 3, 3 + 2 + 1));
+    world.put("r4", &[("colour", "green".into()), ("size", 3.into())]).await;
+    world.put("r2", &[("size", 1.into())]).await;
+    world.apply().await;
+    let schema = schema().await;
+    let mut seen: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut scanner = world.store.scan(&schema.index_table(), Scan::all()).await.unwrap();
+    for row in scanner.next_page().await.unwrap().rows {
+        let definition = schema.definitions().iter().find(|d| row.key[1..3] == d.code.to_be_bytes()).unwrap();
+        if ["plain", "down", "big"].contains(&definition.name.as_str()) {
+            let parts = entry::decode(&row.key, definition).unwrap();
+            let (disputed, covered) = entry::decode_value(&row.cells[0].value).unwrap();
+            assert!(!disputed);
+            let first = definition.shape(0).decode(&row.key[parts.terms]).unwrap();
+            let first = first.map(|t| term::decode(&t).unwrap().unwrap().to_string()).unwrap_or("cut".to_owned());
+            let covered: Vec<String> = term::split(covered)
+                .unwrap()
+                .into_iter()
+                .map(|t| term::decode(t).unwrap().map_or("null".to_owned(), |v| v.to_string()))
+                .collect();
+            let row = String::from_utf8_lossy(&row.key[parts.row]).into_owned();
+            seen.entry(definition.name.clone()).or_default().push(format!("{row} {first} {}", covered.join(" ")));
+        }
+    }
+    assert_eq!(seen["plain"], ["r2 cut 1", "r4 green 3", "r1 red 1", "r3 red null"]);
+    assert_eq!(seen["down"], ["r4 3 ", "r1 1 ", "r2 1 "]);
+    assert_eq!(seen["big"], ["r4 green "]);
+    // Asked for again they are left as they are; another one of the name is refused before anything is begun.
+    build::create(&world.catalog, &world.store, TABLE, &specs, |_| {}).await.unwrap();
+    let other = [spec("fresh", &["size"]), spec("down", &["size"])];
+    let error = build::create(&world.catalog, &world.store, TABLE, &other, |_| {}).await.unwrap_err();
+    assert!(error.to_string().contains("definition down exists already: (size desc), ordered"), "{error}");
+    assert!(world.catalog.table(TABLE).await.unwrap().definition("fresh").is_none());
+}
+
+/// Deleted rows leave nothing in the state table once they are purged; what comes later is found all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_purge_forgets_what_quiet_rows_left_behind() {
+    let world = World::new().await;
+    for (row, colour) in [("r1", "red"), ("r2", "blue"), ("r3", "red")] {
+        world.put(row, &[("colour", colour.into()), ("size", 1.into())]).await;
+    }
+    world.writer.delete(&["r1".into(), "r2".into()]).await.unwrap();
+    let future = sideindex::clock::now() + 60_000;
+    world.write("r4", vec![Cell::delete(CellKind::DeleteColumn, "a", "colour", future)]).await;
+    let schema = Arc::new(world.catalog.table(TABLE).await.unwrap());
+    let maintainer = Maintainer::new(Arc::new(world.store.clone()), Arc::clone(&schema));
+    let source = ChangeLogSource::open(world.store.clone(), TABLE).await.unwrap();
+    let mut follower = Follower::new(world.catalog.clone(), maintainer, source, FollowerOptions::default());
+    let error = follower.purge(future).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    // The write helper's timestamps may be ahead of the clock by as many milliseconds as a row was written in one.
+    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    let horizon = sideindex::clock::now();
+    let purged = follower.purge(horizon).await.unwrap();
+    assert_eq!((purged.rows, purged.purged), (4, 2), "r3 has nothing to purge, r4 a tombstone of the future");
+    let schema = world.catalog.table(TABLE).await.unwrap();
+    assert!(schema.definitions().iter().all(|d| d.floor == horizon + 1));
+    let mut state = world.store.scan(&schema.state_table(), Scan::all()).await.unwrap();
+    let left: Vec<_> = state.next_page().await.unwrap().rows.into_iter().map(|row| row.key).collect();
+    assert_eq!(left, ["r3", "r4"]);
+    // An old change that comes again, below the floor, changes nothing; a new one is found.
+    world.write("r2", vec![Cell::put("a", "colour", 5, "blue")]).await;
+    world.put("r1", &[("colour", "red".into())]).await;
+    world.apply().await;
+    assert_eq!(world.both("colour = 'red'").await, ["r1", "r3"]);
+    assert!(world.both("colour = 'blue'").await.is_empty());
 }

@@ -99,18 +99,28 @@ Example:
     Index(IndexCommand),
     /// Answer a query
     #[command(after_help = "\
-SELECT columns | COUNT(*) FROM table [WHERE …] [ORDER BY column [DESC]] [LIMIT n]
-with =, !=, <, <=, >, >=, BETWEEN, IN, AND, OR and parentheses. `id` is the row key. On an array a comparison means
-\"some element\". EXPLAIN SELECT … shows the plan, EXPLAIN ANALYZE SELECT … runs it and shows what it cost.
+SELECT columns | * | COUNT(*) FROM table [WHERE …] [ORDER BY column [DESC] [NULLS FIRST], …] [LIMIT n] [OFFSET m]
+with =, !=, <, <=, >, >=, BETWEEN, IN, LIKE, IS NULL, AND, OR, NOT, parentheses, the functions trim(x), lower(x) and
+nfkc(x), and parameters $1, $2, … `id` is the row key. On an array a comparison means \"some element\", its negation
+\"no element\". EXPLAIN SELECT … shows the plan, EXPLAIN ANALYZE SELECT … runs it and shows what it cost.
 
 Examples:
   sideindex --data D query \"SELECT id FROM packages WHERE depends = 'libc6' AND section = 'net'\"
   sideindex --data D query \"SELECT COUNT(*) FROM packages WHERE depends = 'libc6'\" --consistency indexed
-  sideindex --data D query \"SELECT COUNT(*) FROM packages\" --allow-scan")]
+  sideindex --data D query \"SELECT COUNT(*) FROM packages\" --allow-scan
+  sideindex --data D query 'SELECT id FROM packages WHERE section = $1' --param games --page-size 20")]
     Query(QueryArgs),
     /// Bring indexes up to date with the change log
     #[command(after_help = "Example:\n  sideindex --data D apply packages")]
     Apply(ApplyArgs),
+    /// Forget what quiet rows have left behind: tombstones, superseded candidates, entries in doubt
+    #[command(after_help = "\
+Rows that were written since then are left alone. Changes that are older and come again are settled by the base row, which
+costs more: keep to what the change stream may still bring. `compact` then frees the space.
+
+Example:
+  sideindex --data D purge packages --older-than 7d")]
+    Purge(PurgeArgs),
     /// Remove for good what was deleted or overwritten, and give its space back
     #[command(after_help = "\
 As HBase's major compaction does: delete markers go, with what they hide. A change that comes afterwards with a timestamp
@@ -134,16 +144,25 @@ pub struct DemoArgs {
 #[derive(Debug, Subcommand)]
 pub enum TableCommand {
     /// Create a table
-    #[command(after_help = "Example:\n  sideindex --data D table create packages --family a --attr installed_size:int")]
+    #[command(after_help = "\
+Examples:
+  sideindex --data D table create packages --family a --attr installed_size:int
+  sideindex --data D table create events --family a --key 'hash=md5(account):2, account=text:8, month=text:7, event=text'
+  sideindex --data D table create orders --family d --attr total:decimal:hbase:d:t")]
     Create {
         /// The table's name
         table: String,
         /// A column family; attributes live in the first
         #[arg(long = "family", required = true, value_name = "NAME")]
         families: Vec<String>,
-        /// Declare an attribute: text, int, float, bool, or one of them followed by []
-        #[arg(long = "attr", value_name = "NAME:TYPE")]
+        /// Declare an attribute: text, int, float, bool, decimal, timestamp, bytes, or one of them followed by []; encoded as
+        /// utf8, json or hbase (the class Bytes)
+        #[arg(long = "attr", value_name = "NAME:TYPE[:ENCODING[:FAMILY:QUALIFIER]]")]
         attributes: Vec<String>,
+        /// What the row keys are made of, each part an attribute: text:4, text, text sep '|', the same of bytes, int,
+        /// int:4, int ordered, md5(part, …):2, xxh3(part, …):2
+        #[arg(long, value_name = "NAME=KIND, …")]
+        key: Option<String>,
         /// Versions of a cell that can be read
         #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         versions: u32,
@@ -164,8 +183,8 @@ pub struct LoadArgs {
     /// Files of JSON lines, plain or .zst; - is standard input
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Declare an attribute before loading
-    #[arg(long = "attr", value_name = "NAME:TYPE")]
+    /// Declare an attribute before loading, as for `table create`
+    #[arg(long = "attr", value_name = "NAME:TYPE[:ENCODING[:FAMILY:QUALIFIER]]")]
     pub attributes: Vec<String>,
     /// Leave the indexes behind; `apply` brings them up to date
     #[arg(long)]
@@ -176,7 +195,7 @@ pub struct LoadArgs {
 pub struct PutArgs {
     /// The table's name
     pub table: String,
-    /// The row key
+    /// The row key; - joins it from its parts, which are then given like attributes
     pub id: String,
     /// name=text or name:=json
     #[arg(required = true, value_name = "NAME=TEXT|NAME:=JSON")]
@@ -216,18 +235,30 @@ pub enum IndexCommand {
 Examples:
   sideindex --data D index create packages by_section --on section
   sideindex --data D index create packages by_size --on installed_size --ordered
-  sideindex --data D index create packages by_section_priority --on section,priority")]
+  sideindex --data D index create packages by_section_priority --on section,priority
+  sideindex --data D index create packages by_maintainer --on 'lower(maintainer)' --cover section,version
+  sideindex --data D index create packages big_games --on 'installed_size desc' --ordered --where \"section = 'games'\"")]
     Create {
         /// The table's name
         table: String,
         /// The index's name
         name: String,
-        /// The attribute; several, separated by commas, make a composite
-        #[arg(long, required = true, value_delimiter = ',', value_name = "ATTRIBUTE")]
+        /// The attribute, perhaps under trim, lower or nfkc, perhaps followed by desc; several, separated by commas, make a
+        /// composite
+        #[arg(long, required = true, value_delimiter = ',', value_name = "TERM")]
         on: Vec<String>,
         /// Serve ranges and ORDER BY
         #[arg(long)]
         ordered: bool,
+        /// Pack the values of these attributes into the entries, so that queries of them read no base row
+        #[arg(long, value_delimiter = ',', value_name = "ATTRIBUTE")]
+        cover: Vec<String>,
+        /// Index only rows that satisfy this condition
+        #[arg(long = "where", value_name = "CONDITION")]
+        filter: Option<String>,
+        /// Cut longer texts in the keys, in bytes; 0 cuts none
+        #[arg(long, value_name = "BYTES")]
+        value_limit: Option<u32>,
         /// Spread the entries over this many key ranges
         #[arg(long, value_name = "S", value_parser = clap::value_parser!(u8).range(1..))]
         salts: Option<u8>,
@@ -257,6 +288,22 @@ pub struct QueryArgs {
     /// Show the plan and what it cost after the answer, on standard error
     #[arg(long)]
     pub analyze: bool,
+    /// The value of $1, the next time of $2, …; read as the type of the column it is compared with
+    #[arg(long = "param", value_name = "VALUE", allow_hyphen_values = true)]
+    pub parameters: Vec<String>,
+    /// Answer with so many rows, and print a token for the next ones
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Paging")]
+    pub page_size: Option<u64>,
+    /// Go on after the page that ended with this token
+    #[arg(long, value_name = "TOKEN", requires = "page_size", allow_hyphen_values = true, help_heading = "Paging")]
+    pub after: Option<String>,
+    /// The most memory the query may hold, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = crate::query::Options::MEMORY >> 20,
+        value_parser = clap::value_parser!(u64).range(1..=1 << 20), help_heading = "Limits")]
+    pub memory: u64,
+    /// Give up after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1 << 32), help_heading = "Limits")]
+    pub timeout: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -271,6 +318,15 @@ pub enum Consistency {
 pub struct ApplyArgs {
     /// The table's name; all tables when left out
     pub table: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct PurgeArgs {
+    /// The table's name
+    pub table: String,
+    /// Rows whose last change is older than this
+    #[arg(long, default_value = "7d", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub older_than: std::time::Duration,
 }
 
 #[derive(Debug, Args)]

@@ -12,6 +12,7 @@ mod get;
 mod index;
 mod load;
 mod output;
+mod purge;
 mod put;
 mod query;
 
@@ -54,6 +55,7 @@ async fn run(cli: &Cli) -> Result<()> {
         Command::Index(command) => index::run(global, command).await,
         Command::Apply(args) => apply::run(global, args).await,
         Command::Compact(args) => compact::run(global, args).await,
+        Command::Purge(args) => purge::run(global, args).await,
         Command::Demo(args) => demo::run(global, args).await,
         Command::Query(args) => query::run(global, args).await,
         Command::Bench(args) => bench::run(global, args).await,

@@ -4,31 +4,32 @@ use super::args::{Consistency, Format, Global, QueryArgs};
 use super::output::{self, count};
 use super::session::Session;
 use crate::error::{Error, Result};
-use crate::query::{self, Actuals, Considered, Mode, Options, Prepared, ResultRow};
+use crate::query::{self, Actuals, Considered, Literal, Mode, Options, Paging, Prepared, ResultRow, TokenKey};
 use crate::schema::TableSchema;
 use crate::source;
 use crate::store::Read;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 pub async fn run(global: &Global, args: &QueryArgs) -> Result<()> {
     let parsed = query::parse(&args.sql)?;
     let session = Session::open(global).await?;
     let table = &parsed.table;
     let schema = session.catalog.table(table).await?;
-    let options = options(args);
+    let options = options(args, &session).await?;
     // Taken before the first entry is read: what the answer is as of, at the least.
     let applied = source::applied(&session.store, table).await?;
     let prepared = query::prepare(&session.store, &schema, &parsed, &options).await?;
     match prepared.mode() {
         Mode::Explain => explain(global, &prepared, None),
         Mode::Analyze => {
-            let actuals = answer(&session, &prepared, |_| Ok(())).await?;
+            let (actuals, _) = answer(&session, &prepared, |_| Ok(())).await?;
             explain(global, &prepared, Some(actuals))
         }
         Mode::Run => {
             let mut out = Printer::new(global.format, prepared.columns());
-            let actuals = answer(&session, &prepared, |page| out.take(page)).await?;
+            let (actuals, next) = answer(&session, &prepared, |page| out.take(page)).await?;
             out.finish()?;
             let as_of =
                 as_of(applied, session.store.log_head(table)?, &degraded(&schema, &prepared.explain().considered));
@@ -38,6 +39,9 @@ pub async fn run(global: &Global, args: &QueryArgs) -> Result<()> {
                 Format::Json if as_of != UP_TO_DATE => eprintln!("warning: the answer is {as_of}"),
                 Format::Json => {}
             }
+            if let Some(token) = next {
+                next_page(global, &token)?;
+            }
             if args.analyze {
                 analyze(global, &prepared, actuals)?;
             }
@@ -46,25 +50,51 @@ pub async fn run(global: &Global, args: &QueryArgs) -> Result<()> {
     }
 }
 
-fn options(args: &QueryArgs) -> Options {
+async fn options(args: &QueryArgs, session: &Session) -> Result<Options> {
     let consistency = match args.consistency {
         Consistency::Verified => query::Consistency::Verified,
         Consistency::Indexed => query::Consistency::Indexed,
     };
-    Options { consistency, allow_scan: args.allow_scan, estimate: args.analyze }
+    let paging = match args.page_size {
+        Some(size) => {
+            let key = TokenKey::of_store(&session.store).await?;
+            Some(Paging { size, after: args.after.clone(), key })
+        }
+        None => None,
+    };
+    Ok(Options {
+        consistency,
+        allow_scan: args.allow_scan,
+        estimate: args.analyze,
+        parameters: args.parameters.iter().cloned().map(Literal::Untyped).collect(),
+        memory: args.memory << 20,
+        deadline: args.timeout.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds))),
+        paging,
+    })
 }
 
-/// Runs a prepared query, page by page.
+/// Runs a prepared query, page by page; what it took, and the token of the next page, if there is one.
 pub async fn answer(
     session: &Session,
     prepared: &Prepared,
     mut page: impl FnMut(Vec<ResultRow>) -> Result<()>,
-) -> Result<Actuals> {
+) -> Result<(Actuals, Option<String>)> {
     let mut cursor = prepared.cursor(Arc::new(session.store.clone()) as Arc<dyn Read>);
     while let Some(rows) = cursor.next_page().await? {
         page(rows)?;
     }
-    Ok(cursor.actuals())
+    Ok((cursor.actuals(), cursor.token()))
+}
+
+/// Says how to go on: for programs on standard error, so that the answer holds rows and nothing else.
+fn next_page(global: &Global, token: &str) -> Result<()> {
+    match global.format {
+        Format::Table => output::line(&format!("next page: --after {token}")),
+        Format::Json => {
+            eprintln!("{}", serde_json::json!({ "next": token }));
+            Ok(())
+        }
+    }
 }
 
 /// Prints an answer as it comes. A table is laid out for the rows at hand, up to [`Printer::LAID_OUT`] of them; its header is

@@ -94,7 +94,7 @@ pub(super) async fn keep(catalog: &Catalog, schema: &TableSchema, quarantined: &
         let hit = schema
             .definitions()
             .iter()
-            .filter(|d| code.is_some_and(|code| d.terms.contains(&code)) || q.definition.as_ref() == Some(&d.name));
+            .filter(|d| code.is_some_and(|code| d.mentions(code)) || q.definition.as_ref() == Some(&d.name));
         degraded.extend(hit.map(|d| d.name.as_str()));
     }
     for name in degraded {

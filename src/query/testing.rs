@@ -24,7 +24,7 @@ pub(crate) fn schema(definitions: &[Definition]) -> TableSchema {
 pub(crate) fn definition(name: &str, code: Code) -> Definition {
     let (names, ordered) = name.strip_suffix('<').map_or((name, false), |names| (names, true));
     let schema = schema(&[]);
-    let terms = names.split('+').map(|n| schema.attribute(n).unwrap().code).collect();
+    let terms: Vec<Code> = names.split('+').map(|n| schema.attribute(n).unwrap().code).collect();
     let definition = Definition::new(format!("by_{}", names.replace('+', "_")), code, terms);
     Definition { ordered, state: Lifecycle::Active, ..definition }
 }

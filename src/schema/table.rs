@@ -1,9 +1,10 @@
 //! Everything sideindex knows of one base table.
 
-use super::{Attribute, Code, Definition, Lifecycle};
+use super::{Attribute, Code, Definition, DefinitionSpec, Key, Lifecycle, Operand, ScalarType, Term, TermSpec, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Timestamp;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The name queries use for the row key.
 pub const ROW_KEY: &str = "id";
@@ -20,17 +21,34 @@ pub struct TableSchema {
     definitions: Vec<Definition>,
     /// The attributes that some definition contains, by code.
     indexed: Vec<Attribute>,
+    key: Option<Arc<Key>>,
 }
 
 impl TableSchema {
     /// Puts a schema together.
     pub fn new(name: String, families: Vec<String>, attributes: Vec<Attribute>, definitions: Vec<Definition>) -> Self {
         let by_code = attributes.iter().map(|a| (a.code, a.name.clone())).collect();
-        let is_indexed = |a: &&Attribute| definitions.iter().any(|d: &Definition| d.terms.contains(&a.code));
+        let is_indexed = |a: &&Attribute| definitions.iter().any(|d: &Definition| d.mentions(a.code));
         let mut indexed: Vec<Attribute> = attributes.iter().filter(is_indexed).cloned().collect();
         indexed.sort_unstable_by_key(|a| a.code);
         let attributes = attributes.into_iter().map(|a| (a.name.clone(), a)).collect();
-        Self { name, families, attributes, by_code, definitions, indexed }
+        Self { name, families, attributes, by_code, definitions, indexed, key: None }
+    }
+
+    /// The same table with row keys of declared parts; the parts are among its attributes.
+    #[must_use]
+    pub fn with_key(self, key: Option<Arc<Key>>) -> Self {
+        Self { key, ..self }
+    }
+
+    /// The parts of its row keys, if they are declared.
+    pub fn key(&self) -> Option<&Arc<Key>> {
+        self.key.as_ref()
+    }
+
+    /// The part values of a row key by their places; none where no parts are declared, or the key doesn't fit them.
+    pub fn key_values(&self, row: &[u8]) -> Option<Vec<Value>> {
+        self.key.as_ref()?.split(row).ok()
     }
 
     /// Name of the index table.
@@ -95,9 +113,109 @@ impl TableSchema {
         self.definitions.iter().find(|d| d.name == name)
     }
 
-    /// Names of a definition's attributes, in order.
-    pub fn term_names(&self, definition: &Definition) -> Vec<&str> {
-        definition.terms.iter().filter_map(|c| self.by_code.get(c)).map(String::as_str).collect()
+    /// A definition's terms in order, as [`TermSpec`](super::TermSpec) reads them.
+    pub fn term_names(&self, definition: &Definition) -> Vec<String> {
+        let named = |term: &Term| {
+            let name = self.by_code.get(&term.operand.code)?.clone();
+            let spec = TermSpec { name, functions: term.operand.functions.clone(), descending: term.descending };
+            Some(spec.to_string())
+        };
+        definition.terms.iter().filter_map(named).collect()
+    }
+
+    /// The definition that is asked for, without a code yet.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for unknown attributes; [`ErrorKind::InvalidInput`] for what can be no definition.
+    pub fn definition_of(&self, spec: &DefinitionSpec) -> Result<Definition> {
+        let mut terms: Vec<Term> = Vec::with_capacity(spec.on.len());
+        for text in &spec.on {
+            let TermSpec { name, functions, descending } = text.parse()?;
+            let attribute = self.require_attribute(&name)?;
+            if !functions.is_empty() && attribute.kind.scalar != ScalarType::Text {
+                return Err(Error::invalid(format!(
+                    "{text}: expected a text attribute, found {name}, which is {}",
+                    attribute.kind
+                )));
+            }
+            let operand = Operand { code: attribute.code, functions };
+            if terms.iter().any(|t| t.operand == operand) {
+                return Err(Error::invalid(format!(
+                    "{text} stands twice in the definition, the second time at place {}",
+                    terms.len() + 1
+                )));
+            }
+            terms.push(Term { operand, descending });
+        }
+        if terms.is_empty() {
+            return Err(Error::invalid("a definition needs at least one attribute"));
+        }
+        let mut covered = Vec::with_capacity(spec.covered.len());
+        for name in &spec.covered {
+            let attribute = self.require_attribute(name)?;
+            if attribute.kind.array {
+                return Err(Error::invalid(format!(
+                    "covered column {name}: expected an attribute with one value a row, found {}, of which entries keep the distinct elements only",
+                    attribute.kind
+                )));
+            }
+            if covered.contains(&attribute.code) {
+                return Err(Error::invalid(format!("column {name} is covered twice; name it once")));
+            }
+            covered.push(attribute.code);
+        }
+        let salts = spec.salts.unwrap_or(1);
+        if salts == 0 {
+            return Err(Error::invalid("the number of salts must be between 1 and 255, found 0"));
+        }
+        let value_limit = spec.value_limit.unwrap_or(Definition::VALUE_LIMIT);
+        if value_limit != 0 && !(16..=16_384).contains(&value_limit) {
+            return Err(Error::invalid(format!(
+                "the value limit must be between 16 and 16384 bytes, or 0 for none, found {value_limit}"
+            )));
+        }
+        let definition = Definition {
+            ordered: spec.ordered,
+            salts,
+            covered,
+            filter: spec.filter.clone(),
+            value_limit,
+            ..Definition::new(spec.name.clone(), 0, terms)
+        };
+        let first = definition.terms.first().and_then(|t| self.attribute_by_code(t.operand.code));
+        if let Some(part) = first.filter(|a| a.key_part.is_some()) {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "expected an attribute in a column in the first place, found {}, which is {}: a row has entries once its \
+                     first term has a value; put a column first",
+                    part.name,
+                    part.place()
+                ),
+            ));
+        }
+        Ok(definition)
+    }
+
+    /// Names of a definition's covered columns.
+    pub fn covered_names(&self, definition: &Definition) -> Vec<&str> {
+        definition.covered.iter().filter_map(|code| self.by_code.get(code)).map(String::as_str).collect()
+    }
+
+    /// A definition in words: `(lower(brand), price desc), ordered, covering name, where status = 'live'`.
+    pub fn describe(&self, definition: &Definition) -> String {
+        let mut words = format!("({})", self.term_names(definition).join(", "));
+        if definition.ordered {
+            words.push_str(", ordered");
+        }
+        let covered = self.covered_names(definition);
+        if !covered.is_empty() {
+            words.push_str(&format!(", covering {}", covered.join(", ")));
+        }
+        if let Some(filter) = &definition.filter {
+            words.push_str(&format!(", where {}", filter.text));
+        }
+        words
     }
 
     /// The attributes that some definition contains, by code.
@@ -110,11 +228,12 @@ impl TableSchema {
     pub fn with_attributes(&self, fresh: impl IntoIterator<Item = Attribute>) -> Self {
         let attributes = self.attributes.values().cloned().chain(fresh).collect();
         Self::new(self.name.clone(), self.families.clone(), attributes, self.definitions.clone())
+            .with_key(self.key.clone())
     }
 
     /// A term's floor: the largest floor of the definitions containing it.
     pub fn floor(&self, code: Code) -> Timestamp {
-        self.definitions.iter().filter(|d| d.terms.contains(&code)).map(|d| d.floor).max().unwrap_or(super::NO_FLOOR)
+        self.definitions.iter().filter(|d| d.mentions(code)).map(|d| d.floor).max().unwrap_or(super::NO_FLOOR)
     }
 }
 

@@ -1,8 +1,10 @@
 //! A query whose names are looked up and whose literals have the types of their columns.
 
-use super::domain::Domain;
+use crate::error::Result;
 use crate::query::Mode;
-use crate::schema::Attribute;
+use crate::schema::domain::Domain;
+use crate::schema::state::TermValue;
+use crate::schema::{Attribute, AttributeValue, Condition, Function, Operand, encoding, function};
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,16 +16,20 @@ pub struct BoundQuery {
     pub mode: Mode,
     /// The base table.
     pub table: String,
-    /// The attributes the query mentions, each once; [`Column::Attribute`] counts into it.
-    pub attributes: Vec<Attribute>,
+    /// The attributes the query mentions, each once with the same functions; [`Column::Attribute`] counts into it.
+    pub slots: Vec<Slot>,
     /// What is asked for.
     pub output: Output,
+    /// What the columns of the answer are called.
+    pub names: Vec<String>,
     /// What must hold; an empty [`Predicate::And`] without a WHERE clause.
     pub predicate: Predicate,
-    /// How the rows are sorted, if they are.
-    pub order: Option<Order>,
+    /// How the rows are sorted: the first key decides first, and no column stands twice. Nothing follows the row key.
+    pub order: Vec<Order>,
     /// At most so many rows.
     pub limit: Option<u64>,
+    /// So many rows are left out first.
+    pub offset: u64,
 }
 
 /// What a query asks for.
@@ -35,29 +41,72 @@ pub enum Output {
     Count,
 }
 
+/// An attribute as a query sees it: under functions, perhaps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// The attribute.
+    pub attribute: Attribute,
+    /// Functions of its values, the innermost first.
+    pub functions: Vec<Function>,
+}
+
+impl Slot {
+    /// What a term of a definition has to be to hold it.
+    pub fn operand(&self) -> Operand {
+        Operand { code: self.attribute.code, functions: self.functions.clone() }
+    }
+
+    /// As a query spells it.
+    pub fn name(&self) -> String {
+        function::call(&self.functions, &self.attribute.name)
+    }
+
+    /// Decodes a cell of the attribute: the value, and what is compared.
+    ///
+    /// # Errors
+    /// [`WrongType`](crate::error::ErrorKind::WrongType).
+    pub(crate) fn decode(&self, cell: &[u8]) -> Result<(AttributeValue, TermValue)> {
+        Ok(self.seen(encoding::decode(&self.attribute, cell)?))
+    }
+
+    /// The attribute's value under the functions: the value, and what is compared.
+    pub(crate) fn seen(&self, value: AttributeValue) -> (AttributeValue, TermValue) {
+        let value = match value {
+            value if self.functions.is_empty() => value,
+            AttributeValue::One(value) => AttributeValue::One(function::apply(&self.functions, value)),
+            AttributeValue::Many(values) => {
+                AttributeValue::Many(values.into_iter().map(|v| function::apply(&self.functions, v)).collect())
+            }
+        };
+        let term = TermValue::of(&value);
+        (value, term)
+    }
+}
+
 /// A column of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
     /// `id`, the row key.
     RowKey,
-    /// The attribute at this place of [`BoundQuery::attributes`].
+    /// The attribute at this place of [`BoundQuery::slots`].
     Attribute(usize),
 }
 
-/// The key rows are sorted by. Rows that compare equal are in the order of their row keys, and in the reverse of it when
-/// descending, whichever way they are read.
+/// A key rows are sorted by. Rows for which all keys are equal come in the order, or the reverse order, of what they are read
+/// by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Order {
     /// The column; not an array.
     pub column: Column,
-    /// From the largest to the smallest. Null counts as the largest, as in PostgreSQL.
+    /// From the largest to the smallest.
     pub descending: bool,
+    /// Rows without a value come first. Unless the query says so, null counts as the largest value, as in PostgreSQL.
+    pub nulls_first: bool,
 }
 
 /// What a row must satisfy.
 ///
-/// A test of a null is unknown. There is no negation in the tree: the binder is to push NOT down to the tests when it
-/// comes. So a node is true exactly if its tests make it true with unknown taken for false, and more true tests never make
+/// A test of a null is unknown. There is no negation in the tree: the binder pushes it down to the tests. So a node is true exactly if its tests make it true with unknown taken for false, and more true tests never make
 /// a node false.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Predicate {
@@ -65,17 +114,35 @@ pub enum Predicate {
     And(Vec<Predicate>),
     /// One holds; false when empty.
     Or(Vec<Predicate>),
-    /// Some element of a column is in a set.
+    /// A column satisfies a condition.
     Test(Arc<Test>),
 }
 
-/// A test of one column: true if the value, or some element of it, is in a set.
+/// A test of one column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
     /// The column.
     pub column: Column,
-    pub(crate) domain: Domain,
+    pub(crate) condition: Condition,
     pub(crate) text: String,
+}
+
+impl Test {
+    /// The set that the value, or some element, has to be in, if that is the test.
+    pub(crate) fn some(&self) -> Option<&Domain> {
+        match &self.condition {
+            Condition::Some(domain) => Some(domain),
+            _ => None,
+        }
+    }
+
+    /// A set that some element of every row that passes is in.
+    pub(crate) fn within(&self) -> Option<&Domain> {
+        match &self.condition {
+            Condition::Some(domain) | Condition::Every(domain) => Some(domain),
+            _ => None,
+        }
+    }
 }
 
 impl Predicate {
@@ -98,7 +165,7 @@ impl Predicate {
         match self {
             Self::Or(parts) => parts.is_empty(),
             Self::And(_) => false,
-            Self::Test(test) => test.domain.is_empty(),
+            Self::Test(test) => test.condition.is_empty(),
         }
     }
 
@@ -118,12 +185,17 @@ impl Predicate {
         }
     }
 
-    /// Whether it can only hold for rows in which some attribute is present.
-    pub(crate) fn needs_an_attribute(&self) -> bool {
+    /// Whether it can only hold for rows in which some column of an attribute is present.
+    pub(crate) fn needs_a_column(&self, slots: &[Slot]) -> bool {
         match self {
-            Self::And(parts) => parts.iter().any(Self::needs_an_attribute),
-            Self::Or(parts) => parts.iter().all(Self::needs_an_attribute),
-            Self::Test(test) => test.column != Column::RowKey,
+            Self::And(parts) => parts.iter().any(|p| p.needs_a_column(slots)),
+            Self::Or(parts) => parts.iter().all(|p| p.needs_a_column(slots)),
+            Self::Test(test) => match test.column {
+                Column::RowKey => false,
+                Column::Attribute(slot) => {
+                    slots[slot].attribute.key_part.is_none() && test.condition != Condition::Null
+                }
+            },
         }
     }
 }

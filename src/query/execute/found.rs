@@ -2,12 +2,12 @@
 
 use crate::error::Result;
 use crate::model::Row;
-use crate::query::bind::{Column, Predicate};
+use crate::query::bind::{Column, Predicate, Slot, Test};
 use crate::query::plan::IndexPath;
 use crate::schema::state::TermValue;
-use crate::schema::{Attribute, AttributeValue, Value, encoding, term};
+use crate::schema::{AttributeValue, Condition, Key, Value, term};
 use bytes::Bytes;
-use std::ops::Range;
+use std::borrow::Cow;
 
 /// A row of the answer to be.
 pub(super) enum Found<'a> {
@@ -37,13 +37,13 @@ impl Found<'_> {
     }
 
     /// What a scalar attribute is sorted by: its encoding, none for null.
-    pub(super) fn encoded(&self, slot: usize) -> Option<&[u8]> {
+    pub(super) fn encoded(&self, slot: usize) -> Option<Cow<'_, [u8]>> {
         match self {
             Self::Base(base) => match &base.terms[slot] {
-                TermValue::Live(bytes) => Some(bytes),
+                TermValue::Live(bytes) => Some(Cow::Borrowed(bytes)),
                 TermValue::Tombstone => None,
             },
-            Self::Entry(entry) => entry.term(slot).filter(|t| *t != [term::NULL]),
+            Self::Entry(entry) => entry.term(slot).filter(|t| *t != [term::NULL]).map(Cow::Borrowed),
         }
     }
 }
@@ -56,17 +56,24 @@ pub(super) struct BaseRow {
 }
 
 impl BaseRow {
-    /// Decodes the attributes in `slots`.
-    pub(super) fn decode(row: Row, attributes: &[Attribute], slots: &[usize]) -> Self {
-        let mut values = vec![None; attributes.len()];
-        let mut terms = vec![TermValue::Tombstone; attributes.len()];
+    /// Decodes the attributes in `slots`; parts of the row key by `key`.
+    pub(super) fn decode(row: Row, all: &[Slot], slots: &[usize], key: Option<&Key>) -> Self {
+        let by_key = slots.iter().any(|slot| all[*slot].attribute.key_part.is_some());
+        let parts = if by_key { key.and_then(|key| key.split(&row.key).ok()) } else { None };
+        let mut values = vec![None; all.len()];
+        let mut terms = vec![TermValue::Tombstone; all.len()];
         for slot in slots {
-            let attribute = &attributes[*slot];
-            let cell = row.newest(attribute.family.as_bytes(), attribute.qualifier.as_bytes());
-            let value = cell.and_then(|c| encoding::decode(attribute, &c.value).ok());
+            let attribute = &all[*slot].attribute;
+            let decoded = if let Some(place) = attribute.key_part {
+                let part = parts.as_ref().and_then(|parts| parts.get(place));
+                part.map(|value| all[*slot].seen(AttributeValue::One(value.clone())))
+            } else {
+                let cell = row.newest(attribute.family.as_bytes(), attribute.qualifier.as_bytes());
+                cell.and_then(|c| all[*slot].decode(&c.value).ok())
+            };
             // An array without elements is no value.
-            if let Some(value) = value.filter(|v| !v.elements().is_empty()) {
-                terms[*slot] = TermValue::of(&value);
+            if let Some((value, term)) = decoded.filter(|(v, _)| !v.elements().is_empty()) {
+                terms[*slot] = term;
                 values[*slot] = Some(value);
             }
         }
@@ -80,8 +87,8 @@ impl BaseRow {
     pub(super) fn satisfies(&self, predicate: &Predicate) -> Result<bool> {
         let mut outcome = Ok(());
         let holds = predicate.holds(&mut |test| match test.column {
-            Column::RowKey => test.domain.contains(&self.key),
-            Column::Attribute(slot) => match any_element(&self.terms[slot], |e| test.domain.contains(e)) {
+            Column::RowKey => holds_for_key(test, &self.key),
+            Column::Attribute(slot) => match test.condition.accepts(&self.terms[slot]) {
                 Ok(holds) => holds,
                 Err(error) => {
                     outcome = Err(error);
@@ -93,18 +100,27 @@ impl BaseRow {
     }
 
     /// Whether the row's values give an entry with these terms: one element of each attribute, null for a later attribute
-    /// that has none.
+    /// that has none; and the filter lets it through.
     ///
     /// # Errors
     /// [`Corrupt`](crate::error::ErrorKind::Corrupt) when `terms` are no terms.
     pub(super) fn gives(&self, mut terms: &[u8], path: &IndexPath) -> Result<bool> {
+        if !self.satisfies(&path.filter)? {
+            return Ok(false);
+        }
         for (place, slot) in path.terms.iter().enumerate() {
-            let (one, rest) = terms.split_at(term::len(terms)?);
+            let shape = path.definition.shape(place);
+            let (one, rest) = terms.split_at(shape.len(terms)?);
             terms = rest;
-            let fits = match &self.terms[*slot] {
-                TermValue::Tombstone => place > 0 && one == [term::NULL],
-                live @ TermValue::Live(_) => any_element(live, |element| element == one)?,
-            };
+            let mut fits = false;
+            match &self.terms[*slot] {
+                TermValue::Tombstone => fits = place > 0 && one == shape.encode(&[term::NULL])?.as_ref(),
+                live @ TermValue::Live(_) => {
+                    for element in live.elements()? {
+                        fits |= shape.encode(element)?.as_ref() == one;
+                    }
+                }
+            }
             if !fits {
                 return Ok(false);
             }
@@ -113,62 +129,116 @@ impl BaseRow {
     }
 }
 
-/// Whether some element of a term value satisfies a condition.
-fn any_element(value: &TermValue, mut condition: impl FnMut(&[u8]) -> bool) -> Result<bool> {
-    let TermValue::Live(bytes) = value else { return Ok(false) };
-    let mut rest: &[u8] = bytes;
-    while !rest.is_empty() {
-        let (element, after) = rest.split_at(term::len(rest)?);
-        if condition(element) {
-            return Ok(true);
+impl BaseRow {
+    /// Calls `see` with the key, its salt left out, of every entry that the row's values give, until it returns false.
+    ///
+    /// # Errors
+    /// None for rows that were decoded here.
+    pub(super) fn entries(&self, path: &IndexPath, see: &mut dyn FnMut(&[u8]) -> bool) -> Result<()> {
+        if !self.satisfies(&path.filter)? {
+            return Ok(());
         }
-        rest = after;
+        let mut choices: Vec<Vec<Cow<'_, [u8]>>> = Vec::with_capacity(path.terms.len());
+        for (place, slot) in path.terms.iter().enumerate() {
+            let shape = path.definition.shape(place);
+            let mut elements = self.terms[*slot].elements()?;
+            if elements.is_empty() {
+                if place == 0 {
+                    return Ok(());
+                }
+                elements.push(&[term::NULL]);
+            }
+            choices.push(elements.into_iter().map(|e| shape.encode(e)).collect::<Result<_>>()?);
+        }
+        // Counts through all combinations, the last term fastest.
+        let mut at = vec![0; choices.len()];
+        loop {
+            let terms = choices.iter().zip(&at).flat_map(|(forms, i)| forms[*i].iter().copied());
+            let code = path.definition.code.to_be_bytes();
+            let key: Vec<u8> = code.into_iter().chain(terms).chain(self.key.iter().copied()).collect();
+            if !see(&key) {
+                return Ok(());
+            }
+            let Some(place) = (0..at.len()).rfind(|place| at[*place] + 1 < choices[*place].len()) else {
+                return Ok(());
+            };
+            at[place] += 1;
+            at[place + 1..].fill(0);
+        }
     }
-    Ok(false)
 }
 
-/// What an entry tells of its row: the key, and the terms of attributes that are no arrays.
+/// What an entry tells of its row: the key, its terms and its covered columns.
 pub(super) struct EntryRow<'a> {
     pub(super) key: Bytes,
-    terms: &'a [u8],
-    /// Where each term is; empty when nobody asks for terms.
-    places: &'a [Range<usize>],
-    slots: &'a [usize],
+    /// Whole terms by slot, where the entry has them; empty when nobody asks for any.
+    known: Vec<(usize, Cow<'a, [u8]>)>,
+    /// A term is cut in the key.
+    pub(super) is_cut: bool,
 }
 
 impl<'a> EntryRow<'a> {
-    pub(super) fn new(key: Bytes, terms: &'a [u8], places: &'a [Range<usize>], slots: &'a [usize]) -> Self {
-        Self { key, terms, places, slots }
+    /// Takes an entry apart. An attribute of several values is left out, for an entry has one of them.
+    ///
+    /// # Errors
+    /// [`Corrupt`](crate::error::ErrorKind::Corrupt) when the terms are none.
+    pub(super) fn new(
+        key: Bytes,
+        mut terms: &'a [u8],
+        covered: &'a [u8],
+        path: &IndexPath,
+        all: &[Slot],
+    ) -> Result<Self> {
+        let mut known = Vec::with_capacity(path.terms.len() + path.covered.len());
+        let mut is_cut = false;
+        for (place, slot) in path.terms.iter().enumerate() {
+            let shape = path.definition.shape(place);
+            let (one, rest) = terms.split_at(shape.len(terms)?);
+            terms = rest;
+            if all[*slot].attribute.kind.array {
+                continue;
+            }
+            match shape.decode(one)? {
+                Some(term) => known.push((*slot, term)),
+                None => is_cut = true,
+            }
+        }
+        let covered = term::split(covered)?;
+        known.extend(path.covered.iter().copied().zip(covered.into_iter().map(Cow::Borrowed)));
+        Ok(Self { key, known, is_cut })
     }
 
-    fn term(&self, slot: usize) -> Option<&'a [u8]> {
-        let place = self.slots.iter().position(|s| *s == slot)?;
-        self.terms.get(self.places.get(place)?.clone())
+    /// An entry of which the key is all that matters.
+    pub(super) fn bare(key: Bytes) -> Self {
+        Self { key, known: Vec::new(), is_cut: false }
+    }
+
+    fn term(&self, slot: usize) -> Option<&[u8]> {
+        self.known.iter().find(|(s, _)| *s == slot).map(|(_, term)| term.as_ref())
     }
 
     /// Whether the row may satisfy a predicate, as far as the entry tells: a test of something else is taken to hold.
-    pub(super) fn may_satisfy(&self, predicate: &Predicate, attributes: &[Attribute]) -> bool {
+    pub(super) fn may_satisfy(&self, predicate: &Predicate) -> bool {
         predicate.holds(&mut |test| match test.column {
-            Column::RowKey => test.domain.contains(&self.key),
-            Column::Attribute(slot) if attributes[slot].kind.array => true,
-            Column::Attribute(slot) => self.term(slot).is_none_or(|t| t != [term::NULL] && test.domain.contains(t)),
+            Column::RowKey => holds_for_key(test, &self.key),
+            Column::Attribute(slot) => self.term(slot).is_none_or(|t| {
+                let value =
+                    if t == [term::NULL] { TermValue::Tombstone } else { TermValue::Live(Bytes::copy_from_slice(t)) };
+                // What does not decode is looked at in the base row.
+                test.condition.accepts(&value).unwrap_or(true)
+            }),
         })
     }
 }
 
-/// Finds where each term of an encoded list is.
-///
-/// # Errors
-/// [`Corrupt`](crate::error::ErrorKind::Corrupt) when they are no terms.
-pub(super) fn places(terms: &[u8], out: &mut Vec<Range<usize>>) -> Result<()> {
-    out.clear();
-    let mut at = 0;
-    while at < terms.len() {
-        let len = term::len(&terms[at..])?;
-        out.push(at..at + len);
-        at += len;
+/// Whether a row key satisfies a test. A row always has a key.
+fn holds_for_key(test: &Test, key: &[u8]) -> bool {
+    match &test.condition {
+        Condition::Some(domain) | Condition::Every(domain) => domain.contains(key),
+        Condition::Null => false,
+        Condition::Like(pattern) => pattern.matches(key),
+        Condition::Unlike(pattern) => !pattern.matches(key),
     }
-    Ok(())
 }
 
 /// A row key as a value.

@@ -1,8 +1,8 @@
 //! What to say of a query that no index answers.
 
-use crate::query::bind::{BoundQuery, Column, Predicate, Test};
+use crate::query::bind::{BoundQuery, Column, Predicate, Slot, Test};
 use crate::query::explain::clipped;
-use crate::schema::{Attribute, TableSchema};
+use crate::schema::TableSchema;
 
 /// Says why a query is refused, and what would help.
 pub(super) fn refusal(query: &BoundQuery, schema: &TableSchema) -> String {
@@ -17,6 +17,9 @@ pub(super) fn refusal(query: &BoundQuery, schema: &TableSchema) -> String {
     let mut message =
         format!("no index of table {table} finds the rows with {}", clipped(&query.predicate.to_string()));
     if needed.is_empty() {
+        if let Some(key) = schema.key().filter(|_| query.slots.iter().any(|s| s.attribute.key_part.is_some())) {
+            message.push_str(&format!("; tests of the leading parts of the row key do: {key}"));
+        }
         message.push_str("; allow a scan of the whole table with --allow-scan");
         return message;
     }
@@ -31,15 +34,17 @@ pub(super) fn refusal(query: &BoundQuery, schema: &TableSchema) -> String {
 /// A definition that is missing.
 #[derive(PartialEq, Eq)]
 struct Needed<'a> {
-    attribute: &'a Attribute,
+    slot: &'a Slot,
     ordered: bool,
 }
 
 impl Needed<'_> {
     fn text(&self, table: &str, schema: &TableSchema) -> String {
-        let name = &self.attribute.name;
+        let Slot { attribute, functions } = self.slot;
+        // A name may hold no parentheses.
+        let name = functions.iter().fold(attribute.name.clone(), |name, f| format!("{f}_{name}"));
         let fits = |d: &&crate::schema::Definition| {
-            d.terms.first() == Some(&self.attribute.code) && (d.ordered || !self.ordered)
+            d.terms.first().is_some_and(|t| t.operand == self.slot.operand()) && (d.ordered || !self.ordered)
         };
         if let Some(building) = schema.definitions().iter().find(fits) {
             return format!(
@@ -53,7 +58,9 @@ impl Needed<'_> {
             definition = format!("by_{name}");
         }
         let ordered = if self.ordered { " --ordered" } else { "" };
-        format!("`index create {table} {definition} --on {name}{ordered}`")
+        let on = self.slot.name();
+        let on = if functions.is_empty() { on } else { format!("'{on}'") };
+        format!("`index create {table} {definition} --on {on}{ordered}`")
     }
 }
 
@@ -101,8 +108,9 @@ fn collect<'a>(
 fn need<'a>(test: &Test, query: &'a BoundQuery) -> Option<Needed<'a>> {
     match test.column {
         Column::RowKey => None,
+        Column::Attribute(slot) if query.slots[slot].attribute.key_part.is_some() => None,
         Column::Attribute(slot) => {
-            Some(Needed { attribute: &query.attributes[slot], ordered: test.domain.points().is_none() })
+            Some(Needed { slot: &query.slots[slot], ordered: test.within()?.points().is_none() })
         }
     }
 }
