@@ -87,12 +87,13 @@ fn queries() {
     println!("\none query, from its text to its plan");
     let attributes: Vec<Attribute> =
         (1..=40).map(|i| Attribute::inferred(&format!("a{i}"), "text".parse().unwrap(), "a", i)).collect();
-    let definition = |i: u16, terms: &[u16]| Definition {
+    let definition = |i: u16, terms: Vec<u16>| Definition {
         state: Lifecycle::Active,
         ordered: i.is_multiple_of(2),
-        ..Definition::new(format!("d{i}"), 100 + i, terms.to_vec())
+        ..Definition::new(format!("d{i}"), 100 + i, terms)
     };
-    let definitions = (1..=12).map(|i| definition(i, if i % 3 == 0 { &[1, 2, 3] } else { &[1 + i % 2, 4] })).collect();
+    let definitions =
+        (1..=12).map(|i| definition(i, if i % 3 == 0 { vec![1, 2, 3] } else { vec![1 + i % 2, 4] })).collect();
     let schema = TableSchema::new("t".into(), vec!["a".into()], attributes, definitions);
     let dir = tempfile::tempdir().unwrap();
     let store =

@@ -336,12 +336,14 @@ fn what_is_refused_leaves_nothing_behind() {
 #[test]
 fn what_could_not_be_indexed_is_told_by_writes_and_answers() {
     let things = Things::new();
-    let long = format!("colour={}", "x".repeat(40_000));
+    things.run(&["put", "things", "t1", "note=short"]);
+    things.run(&["index", "create", "things", "whole", "--on", "note", "--value-limit", "0"]);
+    let long = format!("note={}", "x".repeat(40_000));
     let output = try_run(&things.data(), &["put", "things", "t1", &long]);
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("quarantine"), "{output:?}");
-    let answer = things.run(&["query", "SELECT id FROM things WHERE colour = 'blue'"]);
-    assert!(answer.contains("degraded, with rows in quarantine: by_colour"), "{answer}");
+    let answer = things.run(&["query", "SELECT id FROM things WHERE note = 'short'"]);
+    assert!(answer.contains("degraded, with rows in quarantine: whole"), "{answer}");
     let answer = things.run(&["query", "SELECT id FROM things WHERE tags = 'b'"]);
     assert!(!answer.contains("degraded"), "{answer}");
 }

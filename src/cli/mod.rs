@@ -2,6 +2,7 @@
 
 mod apply;
 mod args;
+mod attribute;
 mod bench;
 mod compact;
 
@@ -14,10 +15,12 @@ mod load;
 mod output;
 mod purge;
 mod put;
+mod quarantine;
 mod query;
 
 mod session;
 mod table;
+mod verify;
 
 use crate::error::{Error, ErrorKind, Result};
 use args::{Cli, Command};
@@ -52,12 +55,15 @@ async fn run(cli: &Cli) -> Result<()> {
         Command::Put(args) => put::run(global, args).await,
         Command::Get(args) => get::run(global, args).await,
         Command::Delete(args) => delete::run(global, args).await,
+        Command::Attribute(command) => attribute::run(global, command).await,
         Command::Index(command) => index::run(global, command).await,
         Command::Apply(args) => apply::run(global, args).await,
-        Command::Compact(args) => compact::run(global, args).await,
         Command::Purge(args) => purge::run(global, args).await,
+        Command::Compact(args) => compact::run(global, args).await,
         Command::Demo(args) => demo::run(global, args).await,
         Command::Query(args) => query::run(global, args).await,
+        Command::Quarantine(command) => quarantine::run(global, command).await,
+        Command::Verify(args) => verify::run(global, args).await,
         Command::Bench(args) => bench::run(global, args).await,
     }
 }
@@ -83,6 +89,7 @@ fn exit_code(kind: ErrorKind) -> u8 {
         ErrorKind::NotFound | ErrorKind::AlreadyExists => 4,
         ErrorKind::TooCostly | ErrorKind::Unsupported => 5,
         ErrorKind::Busy => 6,
+        ErrorKind::Inconsistent => 7,
         ErrorKind::Store | ErrorKind::Corrupt | ErrorKind::Internal => 1,
     }
 }

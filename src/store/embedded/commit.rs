@@ -41,6 +41,7 @@ enum Work {
     Decide(Decision),
 }
 
+/// Adds to a batch what follows from what is stored.
 type Decision = Box<dyn FnOnce(&mut Batch<'_>) -> Result<()> + Send>;
 
 impl Work {
