@@ -62,6 +62,7 @@
 pub mod build;
 pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod error;
 pub mod index;
 pub mod model;

@@ -19,6 +19,7 @@ pub async fn run(global: &Global, args: &GetArgs) -> Result<()> {
         .filter(|row| !row.cells.is_empty())
         .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("table {} has no row {:?}", args.table, args.id)))?;
     let mut attrs = Map::new();
+    let mut records = Vec::with_capacity(row.cells.len());
     let mut table = output::table(&["attribute", "type", "value", "timestamp"]);
     for cell in &row.cells {
         let (name, kind, value) = match schema.attribute_at(&cell.family, &cell.qualifier) {
@@ -36,11 +37,13 @@ pub async fn run(global: &Global, args: &GetArgs) -> Result<()> {
             }
         };
         let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        records.push(json!({ "attribute": name, "type": kind, "value": value, "timestamp": cell.timestamp }));
         table.add_row([name.clone(), kind, output::plain(&shown), cell.timestamp.to_string()]);
         attrs.insert(name, value);
     }
     match global.format {
         Format::Table => output::line(&table.to_string()),
         Format::Json => output::json(&json!({ "id": args.id, "ts": row.newest_timestamp(), "attrs": attrs })),
+        Format::Csv => output::records(global, &records),
     }
 }

@@ -29,8 +29,8 @@ pub async fn run(global: &Global, command: &IndexCommand) -> Result<()> {
             let schema = session.catalog.table(table).await?;
             let mut list = output::table(&["index", "on", "kind", "state"]);
             for definition in schema.definitions() {
-                if global.format == Format::Json {
-                    output::json(&describe(&schema, definition))?;
+                if global.format != Format::Table {
+                    output::records(global, &[describe(&schema, definition)])?;
                 }
                 list.add_row([
                     definition.name.clone(),
@@ -112,15 +112,16 @@ async fn status(global: &Global, session: &Session, table: &str) -> Result<()> {
     let rechecks = index::pending_rechecks(&session.store, table).await?;
     let in_quarantine = Scan::prefix(format!("{table}/").as_bytes());
     let quarantined = count_rows(&session.store, QUARANTINE_TABLE, in_quarantine).await?;
-    if global.format == Format::Json {
-        return output::json(&json!({
+    if global.format != Format::Table {
+        let object = json!({
             "table": table,
             "changes": head,
             "applied": applied,
             "rechecks": rechecks,
             "quarantined": quarantined,
             "indexes": schema.definitions().iter().map(|d| describe(&schema, d)).collect::<Vec<_>>(),
-        }));
+        });
+        return output::records(global, &[object]);
     }
     let behind = match head - applied.min(head) {
         0 => "up to date".to_owned(),

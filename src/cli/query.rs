@@ -1,13 +1,15 @@
 //! `query`: answer SQL.
 
-use super::args::{Consistency, Format, Global, QueryArgs};
+use super::args::{Format, Global, QueryArgs};
+use super::csv;
 use super::output::{self, count};
 use super::session::Session;
 use crate::error::{Error, Result};
 use crate::query::{self, Actuals, Considered, Mode, Options, Prepared, ResultRow};
-use crate::schema::TableSchema;
+use crate::schema::{AttributeValue, TableSchema};
 use crate::source;
-use crate::store::Read;
+use crate::store::{Read, Stoppable};
+use serde_json::Value;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
@@ -16,27 +18,34 @@ pub async fn run(global: &Global, args: &QueryArgs) -> Result<()> {
     let session = Session::open(global).await?;
     let table = &parsed.table;
     let schema = session.catalog.table(table).await?;
-    let options = options(args);
+    let settings = &global.loaded.config.query;
+    let options = Options {
+        consistency: args.consistency.unwrap_or(settings.consistency).into(),
+        allow_scan: args.allow_scan || settings.allow_scan,
+        estimate: args.analyze,
+    };
+    let stop = session.stop.within(args.time_limit.unwrap_or(settings.time_limit).0);
+    let reader = Arc::new(Stoppable::new(Arc::new(session.store.clone()), stop));
     // Taken before the first entry is read: what the answer is as of, at the least.
     let applied = source::applied(&session.store, table).await?;
-    let prepared = query::prepare(&session.store, &schema, &parsed, &options).await?;
+    let prepared = query::prepare(&*reader, &schema, &parsed, &options).await?;
     match prepared.mode() {
         Mode::Explain => explain(global, &prepared, None),
         Mode::Analyze => {
-            let actuals = answer(&session, &prepared, |_| Ok(())).await?;
+            let actuals = answer(reader, &prepared, |_| Ok(())).await?;
             explain(global, &prepared, Some(actuals))
         }
         Mode::Run => {
             let mut out = Printer::new(global.format, prepared.columns());
-            let actuals = answer(&session, &prepared, |page| out.take(page)).await?;
+            let actuals = answer(reader, &prepared, |page| out.take(page)).await?;
             out.finish()?;
             let as_of =
                 as_of(applied, session.store.log_head(table)?, &degraded(&schema, &prepared.explain().considered));
             match global.format {
                 Format::Table => output::line(&footer(&actuals, options.consistency, &as_of))?,
                 // The answer holds rows and nothing else; what must be known of it goes beside it.
-                Format::Json if as_of != UP_TO_DATE => eprintln!("warning: the answer is {as_of}"),
-                Format::Json => {}
+                Format::Json | Format::Csv if as_of != UP_TO_DATE => eprintln!("warning: the answer is {as_of}"),
+                Format::Json | Format::Csv => {}
             }
             if args.analyze {
                 analyze(global, &prepared, actuals)?;
@@ -46,21 +55,13 @@ pub async fn run(global: &Global, args: &QueryArgs) -> Result<()> {
     }
 }
 
-fn options(args: &QueryArgs) -> Options {
-    let consistency = match args.consistency {
-        Consistency::Verified => query::Consistency::Verified,
-        Consistency::Indexed => query::Consistency::Indexed,
-    };
-    Options { consistency, allow_scan: args.allow_scan, estimate: args.analyze }
-}
-
 /// Runs a prepared query, page by page.
 pub async fn answer(
-    session: &Session,
+    reader: Arc<dyn Read>,
     prepared: &Prepared,
     mut page: impl FnMut(Vec<ResultRow>) -> Result<()>,
 ) -> Result<Actuals> {
-    let mut cursor = prepared.cursor(Arc::new(session.store.clone()) as Arc<dyn Read>);
+    let mut cursor = prepared.cursor(reader);
     while let Some(rows) = cursor.next_page().await? {
         page(rows)?;
     }
@@ -94,6 +95,14 @@ impl Printer {
                     self.out.write_all(b"\n")?;
                 }
             }
+            Format::Csv => {
+                self.header()?;
+                for row in page {
+                    let values: Vec<Value> =
+                        row.values.iter().map(|v| v.as_ref().map_or(Value::Null, |v| v.to_json())).collect();
+                    self.out.write_all(csv::record(&values).as_bytes())?;
+                }
+            }
             Format::Table => {
                 self.rows.extend(page);
                 if self.rows.len() >= Self::LAID_OUT {
@@ -105,10 +114,21 @@ impl Printer {
     }
 
     fn finish(mut self) -> Result<()> {
-        if !self.rows.is_empty() {
-            self.table()?;
+        match self.format {
+            Format::Csv => self.header()?,
+            Format::Table if !self.rows.is_empty() => self.table()?,
+            Format::Table | Format::Json => {}
         }
         Ok(self.out.flush()?)
+    }
+
+    /// The CSV header, before the first record; an empty answer has it too.
+    fn header(&mut self) -> Result<()> {
+        if !self.started {
+            self.out.write_all(csv::header(self.columns.iter().map(String::as_str)).as_bytes())?;
+            self.started = true;
+        }
+        Ok(())
     }
 
     fn table(&mut self) -> Result<()> {
@@ -116,7 +136,7 @@ impl Printer {
         let mut table = output::table(&header);
         for row in self.rows.drain(..) {
             table.add_row(
-                row.values.iter().map(|v| v.as_ref().map_or_else(String::new, |v| output::plain(&v.to_string()))),
+                row.values.iter().map(|v| v.as_ref().map_or_else(String::new, |v| output::plain(&shown(v)))),
             );
         }
         let text = table.to_string();
@@ -124,6 +144,14 @@ impl Printer {
         writeln!(self.out, "{rows}")?;
         self.started = true;
         Ok(())
+    }
+}
+
+/// A value in a table. An array is shown as JSON: its elements may have commas and spaces in them.
+fn shown(value: &AttributeValue) -> String {
+    match value {
+        AttributeValue::One(value) => value.to_string(),
+        AttributeValue::Many(_) => value.to_json().to_string(),
     }
 }
 
@@ -177,7 +205,7 @@ fn analyze(global: &Global, prepared: &Prepared, actuals: Actuals) -> Result<()>
     let explain = prepared.explain().with_actual(actuals);
     match global.format {
         Format::Table => eprintln!("\n{explain}"),
-        Format::Json => {
+        Format::Json | Format::Csv => {
             let text = serde_json::to_string(&explain).map_err(|e| Error::invalid(e.to_string()).with_source(e))?;
             eprintln!("{text}");
         }

@@ -26,6 +26,10 @@ pub async fn run(global: &Global, command: &TableCommand) -> Result<()> {
             let session = Session::open(global).await?;
             let schema = session.catalog.table(table).await?;
             let definitions = schema.definitions().iter().map(|d| super::index::describe(&schema, d));
+            if global.format == Format::Csv {
+                let attributes = schema.attributes().map(|a| json!(a)).collect::<Vec<_>>();
+                return output::records(global, &attributes);
+            }
             if global.format == Format::Json {
                 return output::json(&json!({
                     "table": schema.name,

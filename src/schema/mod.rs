@@ -18,7 +18,7 @@ pub use catalog::{Catalog, META_FAMILY, META_TABLE, QUARANTINE_FAMILY, QUARANTIN
 pub use definition::{Definition, DefinitionSpec, Lifecycle, NO_FLOOR, Operand, Term, TermSpec};
 pub use filter::{Condition, Filter, FilterTree};
 pub use function::Function;
-pub use table::{ROW_KEY, TableSchema, check_name};
+pub use table::{ROW_KEY, TableSchema, check_name, nearest};
 pub use value::{AttributeValue, Float, Value};
 
 /// Number of an attribute or a definition in its table's dictionary; 0 is reserved.

@@ -5,10 +5,12 @@
 pub mod embedded;
 mod filter;
 mod read;
+mod stop;
 mod table;
 
 pub use filter::{ColumnFilter, Comparison};
 pub use read::{Columns, Page, ReadSpec, Scan, Scanner, count_rows};
+pub use stop::{Stop, Stoppable};
 pub use table::{FamilyDescriptor, TableDescriptor};
 
 use crate::error::Result;

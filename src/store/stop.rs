@@ -1,0 +1,143 @@
+//! A layer that ends work under way: each call asks first whether to go on.
+
+use super::{Capabilities, Durability, Page, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Row, RowMutation};
+use async_trait::async_trait;
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// Told once to stop. Clones are told together.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    told: Arc<watch::Sender<bool>>,
+    /// When to stop unasked, and after how long that is.
+    deadline: Option<(Instant, Duration)>,
+}
+
+impl Default for Stop {
+    fn default() -> Self {
+        Self { told: Arc::new(watch::Sender::new(false)), deadline: None }
+    }
+}
+
+impl Stop {
+    /// The same, and also after `limit` from now.
+    #[must_use]
+    pub fn within(&self, limit: Option<Duration>) -> Self {
+        let deadline = limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit)));
+        Self { told: Arc::clone(&self.told), deadline }
+    }
+
+    /// Tells everybody to stop.
+    pub fn stop(&self) {
+        self.told.send_replace(true);
+    }
+
+    /// Returns once told to stop.
+    pub async fn stopped(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.told.subscribe().wait_for(|told| *told).await;
+    }
+
+    /// Whether to go on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interrupted`] once told to stop, [`ErrorKind::TooCostly`] past the deadline.
+    pub fn check(&self) -> Result<()> {
+        if *self.told.borrow() {
+            return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
+        }
+        match self.deadline {
+            Some((at, limit)) if Instant::now() >= at => Err(Error::new(
+                ErrorKind::TooCostly,
+                format!("took longer than its time limit of {limit:?}; an index may help, or set a longer time limit"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A store or reader that fails once told to stop. What was handed to the store before is not taken back.
+pub struct Stoppable<S: ?Sized> {
+    stop: Stop,
+    inner: Arc<S>,
+}
+
+impl<S: ?Sized> Stoppable<S> {
+    /// Puts the layer around a store.
+    pub fn new(inner: Arc<S>, stop: Stop) -> Self {
+        Self { stop, inner }
+    }
+}
+
+#[async_trait]
+impl<S: Read + ?Sized> Read for Stoppable<S> {
+    async fn get(&self, table: &str, keys: &[Bytes], spec: &ReadSpec) -> Result<Vec<Row>> {
+        self.stop.check()?;
+        self.inner.get(table, keys, spec).await
+    }
+
+    async fn scan(&self, table: &str, scan: Scan) -> Result<Box<dyn Scanner>> {
+        self.stop.check()?;
+        let inner = self.inner.scan(table, scan).await?;
+        Ok(Box::new(StoppableScanner { stop: self.stop.clone(), inner }))
+    }
+}
+
+struct StoppableScanner {
+    stop: Stop,
+    inner: Box<dyn Scanner>,
+}
+
+#[async_trait]
+impl Scanner for StoppableScanner {
+    async fn next_page(&mut self) -> Result<Page> {
+        self.stop.check()?;
+        self.inner.next_page().await
+    }
+}
+
+#[async_trait]
+impl<S: Store + ?Sized> Store for Stoppable<S> {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn row_key_fits(&self, key: &[u8]) -> bool {
+        self.inner.row_key_fits(key)
+    }
+
+    async fn create_table(&self, table: &TableDescriptor) -> Result<()> {
+        self.stop.check()?;
+        self.inner.create_table(table).await
+    }
+
+    async fn list_tables(&self) -> Result<Vec<String>> {
+        self.stop.check()?;
+        self.inner.list_tables().await
+    }
+
+    async fn describe_table(&self, table: &str) -> Result<TableDescriptor> {
+        self.stop.check()?;
+        self.inner.describe_table(table).await
+    }
+
+    async fn mutate(&self, table: &str, mutations: Vec<RowMutation>, durability: Durability) -> Result<()> {
+        self.stop.check()?;
+        self.inner.mutate(table, mutations, durability).await
+    }
+
+    async fn sync(&self) -> Result<()> {
+        self.stop.check()?;
+        self.inner.sync().await
+    }
+
+    async fn snapshot(&self) -> Result<Arc<dyn Read>> {
+        self.stop.check()?;
+        let inner = self.inner.snapshot().await?;
+        Ok(Arc::new(Stoppable { stop: self.stop.clone(), inner }))
+    }
+}
