@@ -1,7 +1,7 @@
 //! What can be said on the command line.
 
-use crate::config::{self, Consistency, Durability, Limit, Loaded};
 pub use crate::config::Format;
+use crate::config::{self, Consistency, Durability, Limit, Loaded};
 use crate::error::{Error, Result};
 use crate::store::Stop;
 use crate::store::embedded::Options;

@@ -6,10 +6,10 @@ use super::load;
 use super::output::{self, count};
 use super::query::answer;
 use super::session::Session;
+use crate::config::SETTINGS;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::{self, Consistency, Options};
 use crate::schema::TableSchema;
-use crate::config::SETTINGS;
 use crate::source::file::JsonLines;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -110,13 +110,12 @@ fn child(global: &Global, what: &str) -> Result<Load> {
     let mut config = global.loaded.config.clone();
     for setting in SETTINGS.iter().filter(|s| s.section() == "store") {
         // The child is to have the same store, whatever set it.
-        if let Some(Value::String(text)) = setting.slot(&mut config).shown().and_then(|v| serde_json::from_str(&v).ok()) {
+        if let Some(Value::String(text)) = setting.slot(&mut config).shown().and_then(|v| serde_json::from_str(&v).ok())
+        {
             command.env(setting.variable(), text);
         }
     }
-    let output = command
-        .stderr(std::process::Stdio::inherit())
-        .output()?;
+    let output = command.stderr(std::process::Stdio::inherit()).output()?;
     serde_json::from_slice(&output.stdout)
         .map_err(|e| Error::new(ErrorKind::Internal, format!("a measured load failed ({}): {e}", output.status)))
 }

@@ -4,7 +4,7 @@ use super::args::{Format, Global, IndexCommand};
 use super::output::{self, count};
 use super::session::Session;
 use crate::build;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::index;
 use crate::schema::{Definition, DefinitionSpec, Lifecycle, QUARANTINE_TABLE, TableSchema};
 use crate::source;
@@ -63,6 +63,7 @@ async fn create(global: &Global, session: &Session, table: &str, spec: &Definiti
     let there =
         session.catalog.table(table).await?.definition(&spec.name).is_some_and(|d| d.state == Lifecycle::Active);
     let started = Instant::now();
+    tracing::info!(index = spec.name, "building");
     let bar = output::bar(global, &spec.name, 0, false);
     let built = build::create(&session.catalog, &session.store, table, spec, |p| {
         bar.set_length(p.of);
@@ -71,7 +72,13 @@ async fn create(global: &Global, session: &Session, table: &str, spec: &Definiti
     })
     .await;
     bar.finish_and_clear();
-    let (definition, done) = built?;
+    let (definition, done) = built.map_err(|e| match e.kind() {
+        ErrorKind::Interrupted => Error::new(
+            e.kind(),
+            format!("{e}: index {} is not complete; the same command again completes it", spec.name),
+        ),
+        _ => e,
+    })?;
     if there {
         let object = json!({ "index": definition.name, "state": definition.state, "unchanged": true });
         return output::done(global, &format!("index {} is there already, unchanged", definition.name), &object);

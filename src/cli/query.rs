@@ -135,9 +135,7 @@ impl Printer {
         let header: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         let mut table = output::table(&header);
         for row in self.rows.drain(..) {
-            table.add_row(
-                row.values.iter().map(|v| v.as_ref().map_or_else(String::new, |v| output::plain(&shown(v)))),
-            );
+            table.add_row(row.values.iter().map(|v| v.as_ref().map_or_else(String::new, |v| output::plain(&shown(v)))));
         }
         let text = table.to_string();
         let rows = if self.started { text.split_inclusive('\n').skip(2).collect() } else { text };

@@ -43,8 +43,7 @@ impl Secret {
     pub fn read(path: &Path) -> Result<Self> {
         let at = |e: Error| e.within(format!("secret {}", path.display()));
         let cannot = |e: std::io::Error| {
-            let kind =
-                if e.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Store };
+            let kind = if e.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Store };
             at(Error::new(kind, format!("cannot be read: {e}")).with_source(e))
         };
         let metadata = std::fs::metadata(path).map_err(cannot)?;

@@ -40,9 +40,7 @@ impl Given<'_> {
 
     fn whole(&self) -> Option<i64> {
         match self {
-            Self::Toml(value, _) => {
-                value.as_integer().and_then(|i| i64::from_str_radix(i.as_str(), i.radix()).ok())
-            }
+            Self::Toml(value, _) => value.as_integer().and_then(|i| i64::from_str_radix(i.as_str(), i.radix()).ok()),
             Self::Text(text) => text.trim().parse().ok(),
         }
     }

@@ -118,7 +118,8 @@ fn attribute(fields: &Fields<'_>, families: &[String]) -> Result<AttributeConfig
     fields.fill("family", &mut family)?;
     let family = family.unwrap_or_default();
     if !families.contains(&family) {
-        let e = Error::invalid(format!("expected one of the table's families {}, found {family:?}", families.join(", ")));
+        let e =
+            Error::invalid(format!("expected one of the table's families {}, found {family:?}", families.join(", ")));
         return Err(fields.error("family", e));
     }
     let mut qualifier = Some(name.clone());

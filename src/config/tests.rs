@@ -55,7 +55,10 @@ fn mistakes_in_tables_are_named_with_their_place() {
     refused(&index(""), &["table.index.on: missing"]);
     refused(&index("on = \"x\""), &["6:6: table.index.on: expected a list of texts"]);
     refused(&index("on = [\"upper(x)\"]"), &["6:6: table.index.on:", "upper"]);
-    refused(&index("on = [\"x\"]\nsalts = 256"), &["7:9: table.index.salts: expected a whole number from 1 to 255, found 256"]);
+    refused(
+        &index("on = [\"x\"]\nsalts = 256"),
+        &["7:9: table.index.salts: expected a whole number from 1 to 255, found 256"],
+    );
     refused(&index("on = [\"x\"]\nwhere = \"x =\""), &["7:9: table.index.where:"]);
     refused(&index("on = [\"x\"]\nsalt = 1"), &["7:1: unknown key \"table.index.salt\" (did you mean \"salts\"?)"]);
 }
@@ -120,9 +123,13 @@ fn tables_are_read_in_full() {
 
 #[test]
 fn sizes_and_times_are_read_as_people_write_them() {
-    for (text, bytes) in
-        [("\"64 MiB\"", 64 << 20), ("\"2GiB\"", 2 << 30), ("\"1.5 MiB\"", 3 << 19), ("\"5 MB\"", 5_000_000), ("2_097_152", 2 << 20)]
-    {
+    for (text, bytes) in [
+        ("\"64 MiB\"", 64 << 20),
+        ("\"2GiB\"", 2 << 30),
+        ("\"1.5 MiB\"", 3 << 19),
+        ("\"5 MB\"", 5_000_000),
+        ("2_097_152", 2 << 20),
+    ] {
         let config = read(&format!("[store]\ncache_bytes = {text}")).unwrap();
         assert_eq!(config.store.cache_bytes.bytes(), bytes, "{text}");
         // What is shown is read back.
@@ -167,14 +174,10 @@ fn the_environment_is_over_the_file() {
     let origins: Vec<Origin> = SETTINGS.iter().map(|s| loaded.origin(s)).collect();
     let variable = Origin::Environment("SIDEINDEX_OUTPUT_FORMAT".to_owned());
     assert_eq!(origins[..2], [Origin::File(path.clone(), 2), Origin::File(path.clone(), 3)]);
-    assert_eq!(origins[2..], [
-        Origin::Default,
-        Origin::Default,
-        variable,
-        Origin::Default,
-        Origin::Flag("--allow-scan"),
-        Origin::Default
-    ]);
+    assert_eq!(
+        origins[2..],
+        [Origin::Default, Origin::Default, variable, Origin::Default, Origin::Flag("--allow-scan"), Origin::Default]
+    );
 
     for (name, text, part) in [
         ("SIDEINDEX_STORE_DAT", "x", "did you mean \"SIDEINDEX_STORE_DATA\""),

@@ -6,7 +6,7 @@
 //!   column in the same millisecond leave nothing.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Cell, CellKind, Position, RowMutation, Timestamp, check_timestamp, escaped};
+use crate::model::{Cell, CellKind, MAX_CELL, Position, RowMutation, Timestamp, check_timestamp, escaped};
 use crate::schema::{Attribute, AttributeType, AttributeValue, Catalog, TableSchema, encoding};
 use crate::store::{Columns, Durability, ReadSpec};
 use bytes::Bytes;
@@ -28,9 +28,16 @@ pub struct RowChange {
     pub origin: Option<Position>,
 }
 
+/// Bytes of a row key that messages show.
+const SHOWN: usize = 64;
+
 impl RowChange {
     fn place(&self) -> String {
-        let row = escaped(&self.row);
+        let mut row = escaped(&self.row);
+        if row.len() > SHOWN {
+            row.truncate(row.floor_char_boundary(SHOWN));
+            row.push('…');
+        }
         match &self.origin {
             Some(Position::File { line }) => format!("line {line}, row {row}"),
             _ => format!("row {row}"),
@@ -75,7 +82,9 @@ impl Writer {
         let (schema, fresh) = self.learn(changes).await?;
         let encoded = changes
             .iter()
-            .map(|change| cells(&schema, change).map_err(|e| e.within(change.place())))
+            .map(|change| {
+                self.check_row(&change.row).and_then(|()| cells(&schema, change)).map_err(|e| e.within(change.place()))
+            })
             .collect::<Result<Vec<_>>>()?;
         if !fresh.is_empty() {
             // Only now: a call that is refused leaves no attribute behind.
@@ -84,6 +93,17 @@ impl Writer {
         }
         let rows: Vec<&Bytes> = changes.iter().map(|c| &c.row).collect();
         self.commit(&schema, &rows, encoded).await
+    }
+
+    fn check_row(&self, row: &[u8]) -> Result<()> {
+        if self.catalog.store().row_key_fits(row) {
+            return Ok(());
+        }
+        let most = crate::schema::entry::MAX_ROW;
+        Err(Error::invalid(format!(
+            "expected a row key of 1 to {most} bytes, found {}; HBase takes no other",
+            row.len()
+        )))
     }
 
     /// Removes rows, all families and versions of each.
@@ -198,6 +218,14 @@ fn cells(schema: &TableSchema, change: &RowChange) -> Result<(Option<Timestamp>,
         };
         if !names.insert(name) {
             return Err(Error::invalid(format!("attribute {name} is given twice; give it once")));
+        }
+        let size = cell.size(&change.row);
+        if size > MAX_CELL {
+            return Err(Error::invalid(format!(
+                "expected a cell of at most {MAX_CELL} bytes, its key included, found {size}: HBase refuses larger ones; keep \
+                 the value elsewhere and put a reference to it"
+            ))
+            .within(format!("attribute {name}")));
         }
         cells.push(cell);
     }
