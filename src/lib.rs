@@ -35,7 +35,7 @@
 //!
 //! // Built from what is there,
 //! let spec = DefinitionSpec { name: "by_tags".into(), on: vec!["tags".into()], ..DefinitionSpec::default() };
-//! sideindex::build::create(&catalog, &store, "things", &spec, |_| {}).await?;
+//! sideindex::build::create(&catalog, &store, "things", &[spec], |_| {}).await?;
 //! // and kept in step with what comes.
 //! let attributes = vec![("tags".to_owned(), vec!["small"].into())];
 //! writer.write(&[RowChange { row: "thing-2".into(), timestamp: None, attributes, origin: None }]).await?;

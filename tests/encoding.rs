@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use sideindex::model::{Cell, CellKind};
 use sideindex::schema::state::{self, Candidate, TermValue};
+use sideindex::schema::term::Shape;
 use sideindex::schema::{Attribute, AttributeValue, BaseEncoding, Definition, Lifecycle, Value, encoding, entry, term};
+use std::cmp::Ordering;
 
 fn encoded(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
@@ -62,7 +64,7 @@ proptest! {
         let _ = term::len(&bytes);
         let _ = term::decode(&bytes);
         let _ = term::split(&bytes);
-        let _ = entry::decode(&bytes, terms);
+        let _ = entry::decode(&bytes, &definition(terms));
         let _ = entry::decode_value(&bytes);
         let _ = sideindex::source::file::parse(&bytes);
         let _ = state::decode(&Cell::put("s", bytes.clone(), 1, bytes.clone()));
@@ -102,13 +104,56 @@ proptest! {
         let definition = Definition { salts, ordered, ..definition(values.len()) };
         let terms: Vec<u8> = values.iter().flat_map(encoded).collect();
         let key = entry::encode(&definition, &terms, &row).unwrap();
-        let parts = entry::decode(&key, values.len()).unwrap();
+        let parts = entry::decode(&key, &definition).unwrap();
         prop_assert_eq!(&key[parts.terms], &terms[..]);
         prop_assert_eq!(&key[parts.row], &row[..]);
         prop_assert!(key[0] < salts);
         prop_assert!(key.starts_with(&entry::prefix(key[0], definition.code, &terms)));
         let after = entry::after_prefix(&entry::prefix(key[0], definition.code, &terms)).unwrap();
         prop_assert!(key < after);
+    }
+
+    #[test]
+    fn key_forms_keep_or_reverse_the_order(a in long_text(), b in long_text(), limit in prop::sample::select(vec![0u32, 16, 20]), descending: bool) {
+        let shape = Shape { descending, limit };
+        let (ta, tb) = (encoded(&a.as_str().into()), encoded(&b.as_str().into()));
+        let (ka, kb) = (shape.encode(&ta).unwrap().into_owned(), shape.encode(&tb).unwrap().into_owned());
+        let directed = |order: Ordering| if descending { order.reverse() } else { order };
+        let limit = limit as usize;
+        for (key, text, term) in [(&ka, &a, &ta), (&kb, &b, &tb)] {
+            prop_assert_eq!(shape.len(&[key.as_slice(), b"rest"].concat()).unwrap(), key.len());
+            match shape.decode(key).unwrap() {
+                Some(whole) => prop_assert!(whole.as_ref() == &term[..] && (limit == 0 || text.len() <= limit)),
+                None => prop_assert!(limit > 0 && text.len() > limit && key.len() <= 1 + 2 * limit + 18),
+            }
+        }
+        prop_assert_eq!(ka == kb, a == b);
+        // One is never a start of the other, so that rows of one value stand together.
+        prop_assert!(ka == kb || !ka.starts_with(&kb));
+        let starts_differ = a.as_bytes()[..a.len().min(limit.saturating_sub(3))] != b.as_bytes()[..b.len().min(limit.saturating_sub(3))];
+        if limit == 0 || starts_differ {
+            prop_assert_eq!(ka.cmp(&kb), directed(a.cmp(&b)));
+        }
+        // What a range from `a` on has to start with lets no `b` of the range out.
+        let (reach, is_wide) = shape.reach(&ta).unwrap();
+        if is_wide {
+            prop_assert!(ka.starts_with(&reach));
+            let stop = entry::after_prefix(&reach).unwrap();
+            let is_in = if directed(b.cmp(&a)).is_ge() { kb >= reach.to_vec() } else { kb < stop };
+            prop_assert!(is_in);
+        } else {
+            prop_assert_eq!(reach.as_ref(), &ka[..]);
+            prop_assert_eq!(ka.cmp(&kb), directed(a.cmp(&b)));
+        }
+    }
+
+    #[test]
+    fn key_forms_of_garbage_are_refused_without_panicking(bytes in prop::collection::vec(any::<u8>(), 0..40), descending: bool, limit in 0..20u32) {
+        let shape = Shape { descending, limit };
+        let _ = shape.len(&bytes);
+        let _ = shape.decode(&bytes);
+        let _ = shape.encode(&bytes);
+        let _ = shape.reach(&bytes);
     }
 
     #[test]
@@ -119,6 +164,12 @@ proptest! {
         let prune = candidate.prune(7, 3);
         prop_assert_eq!((prune.kind, &prune.qualifier), (CellKind::DeleteColumn, &candidate.put(7).qualifier));
     }
+}
+
+/// Texts around the limits, alike at the start, with characters of several bytes and zeros.
+fn long_text() -> impl Strategy<Value = String> {
+    let part = prop::sample::select(vec!["a", "a", "b", "é", "€", "𝄞", "\0", "\u{1}"]);
+    (0..24usize, prop::collection::vec(part, 0..6)).prop_map(|(n, end)| "a".repeat(n) + &end.concat())
 }
 
 fn attribute(kind: &str, encoding: BaseEncoding) -> Attribute {
@@ -210,7 +261,7 @@ fn formats_are_as_they_were() {
         assert_eq!(hex(&key), f.hex, "entry of row {}", f.row);
     }
     for f in &fixtures.entry_values {
-        assert_eq!(hex(&entry::encode_value(f.disputed)), f.hex);
+        assert_eq!(hex(&entry::encode_value(f.disputed, &[])), f.hex);
     }
     for f in &fixtures.candidates {
         let value = f.value.as_ref().map_or(TermValue::Tombstone, |elements| {
@@ -225,6 +276,40 @@ fn formats_are_as_they_were() {
     // What the records looked like when they were first written can still be read.
     serde_json::from_value::<Definition>(fixtures.definition).unwrap();
     serde_json::from_value::<Attribute>(fixtures.attribute).unwrap();
+}
+
+/// `tests/fixtures/formats-2.json`: what definitions of format 2 brought.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fixtures2 {
+    definition: serde_json::Value,
+    key_forms: Vec<KeyFormFixture>,
+    covered_entry_value: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyFormFixture {
+    text: Option<String>,
+    descending: bool,
+    limit: u32,
+    hex: String,
+}
+
+#[test]
+fn formats_of_definitions_2_are_as_they_were() {
+    let fixtures: Fixtures2 = serde_json::from_str(include_str!("fixtures/formats-2.json")).unwrap();
+    let definition: Definition = serde_json::from_value(fixtures.definition.clone()).unwrap();
+    assert_eq!(definition.format, 2);
+    assert_eq!(serde_json::to_value(&definition).unwrap(), fixtures.definition);
+    assert!(fixtures.key_forms.len() >= 6);
+    for f in &fixtures.key_forms {
+        let term = f.text.as_ref().map_or(vec![term::NULL], |text| encoded(&text.as_str().into()));
+        let shape = Shape { descending: f.descending, limit: f.limit };
+        assert_eq!(hex(&shape.encode(&term).unwrap()), f.hex, "{:?}", f.text);
+    }
+    let covered = [encoded(&7.into()), vec![term::NULL]].concat();
+    assert_eq!(hex(&entry::encode_value(true, &covered)), fixtures.covered_entry_value);
 }
 
 #[test]

@@ -7,11 +7,12 @@ use sideindex::error::{Error, ErrorKind, Result};
 use sideindex::index::{self, Counts, Follower, FollowerOptions, Maintainer};
 use sideindex::model::{Cell, CellKind, Row, RowMutation};
 use sideindex::query::{self, Consistency};
-use sideindex::schema::{Catalog, DefinitionSpec, QUARANTINE_TABLE};
+use sideindex::schema::{Catalog, DefinitionSpec, QUARANTINE_TABLE, entry, term};
 use sideindex::source::{self, ChangeLogSource};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
 use sideindex::store::{Capabilities, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
 use sideindex::{build, write};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -113,7 +114,7 @@ impl World {
         for (name, on) in [("by_colour", vec!["colour"]), ("by_size", vec!["size"]), ("both", vec!["colour", "size"])] {
             let on = on.into_iter().map(str::to_owned).collect();
             let spec = DefinitionSpec { name: name.to_owned(), on, ..DefinitionSpec::default() };
-            build::create(&catalog, &store, TABLE, &spec, |_| {}).await.unwrap();
+            build::create(&catalog, &store, TABLE, &[spec], |_| {}).await.unwrap();
         }
         let writer = write::Writer::open(&catalog, TABLE).await.unwrap();
         Self { store, catalog, writer, _dir: dir }
@@ -206,13 +207,20 @@ async fn a_wrong_type_in_the_stream_goes_to_quarantine_by_term() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_entry_too_long_for_a_row_key_goes_to_quarantine_by_definition() {
     let world = World::new().await;
+    let spec = DefinitionSpec {
+        name: "whole".to_owned(),
+        on: vec!["colour".to_owned()],
+        value_limit: Some(0),
+        ..DefinitionSpec::default()
+    };
+    build::create(&world.catalog, &world.store, TABLE, &[spec], |_| {}).await.unwrap();
     let long = "x".repeat(40_000);
     world.put("r1", &[("colour", long.as_str().into()), ("size", 1.into())]).await;
     let counts = world.apply().await;
     assert_eq!((counts.received, counts.quarantined), (1, 1));
     assert_eq!(world.both("size = 1").await, ["r1"]);
-    assert_eq!(world.quarantined().await.len(), 2, "by_colour and both");
-    assert_eq!(world.degraded().await, ["both", "by_colour"]);
+    assert_eq!(world.quarantined().await.len(), 1, "the others cut it");
+    assert_eq!(world.degraded().await, ["whole"]);
     // The next value fits, and nothing of the long one is left to be removed.
     world.put("r1", &[("colour", "red".into())]).await;
     let counts = world.apply().await;
@@ -229,7 +237,7 @@ async fn a_row_with_too_many_combinations_is_found_again_when_it_has_fewer() {
     world.catalog.declare(TABLE, &arrays).await.unwrap();
     let on = vec!["left".to_owned(), "right".to_owned()];
     let spec = DefinitionSpec { name: "pairs".to_owned(), on, ..DefinitionSpec::default() };
-    build::create(&world.catalog, &world.store, TABLE, &spec, |_| {}).await.unwrap();
+    build::create(&world.catalog, &world.store, TABLE, &[spec], |_| {}).await.unwrap();
     let put = async |from: i64, n: i64| {
         let array = serde_json::Value::from((from..from + n).collect::<Vec<i64>>());
         world.put("r", &[("left", array.clone()), ("right", array)]).await;
@@ -276,7 +284,7 @@ async fn a_follower_keeps_definitions_that_are_added_while_it_runs_and_rechecks_
     world.put("r1", &[("colour", "red".into()), ("size", 1.into())]).await;
     let on = vec!["size".to_owned(), "colour".to_owned()];
     let spec = DefinitionSpec { name: "late".to_owned(), on, ..DefinitionSpec::default() };
-    build::create(&world.catalog, &world.store, TABLE, &spec, |_| {}).await.unwrap();
+    build::create(&world.catalog, &world.store, TABLE, &[spec], |_| {}).await.unwrap();
     world.put("r2", &[("colour", "red".into()), ("size", 1.into())]).await;
     world.write("r3", vec![Cell::delete(CellKind::DeleteVersion, "a", "colour", 5)]).await;
     // Nothing more comes; the version delete is applied once more all the same.
@@ -297,7 +305,7 @@ async fn a_follower_keeps_definitions_that_are_added_while_it_runs_and_rechecks_
     let mut scanner = world.store.scan(&schema.index_table(), Scan::prefix(&prefix)).await.unwrap();
     let rows = scanner.next_page().await.unwrap().rows;
     // An event that was settled leaves disputed entries beside the true ones.
-    let undisputed = rows.iter().filter(|r| !sideindex::schema::entry::decode_value(&r.cells[0].value).unwrap());
+    let undisputed = rows.iter().filter(|r| !sideindex::schema::entry::decode_value(&r.cells[0].value).unwrap().0);
     assert_eq!(undisputed.count(), 2, "entries of the definition that was added");
 }
 
@@ -410,4 +418,61 @@ async fn writers_of_one_row_never_share_a_timestamp() {
     let newest = &rows[0].cells[0];
     let size = std::str::from_utf8(&newest.value).unwrap();
     assert_eq!(world.both(&format!("size = {size}")).await, ["r"]);
+}
+
+/// One pass builds several definitions: with functions, a direction, a cut, a filter and covered columns. What the stream
+/// brings later is kept for all of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn definitions_are_built_together_and_kept() {
+    let world = World::new().await;
+    let schema = || async { world.catalog.table(TABLE).await.unwrap() };
+    world.put("r1", &[("colour", " Red".into()), ("size", 1.into())]).await;
+    world.put("r2", &[("colour", "blue".repeat(100).as_str().into()), ("size", 2.into())]).await;
+    world.put("r3", &[("colour", "RED ".into())]).await;
+    world.apply().await;
+    let spec = |name: &str, on: &[&str]| DefinitionSpec {
+        name: name.to_owned(),
+        on: on.iter().map(|s| (*s).to_owned()).collect(),
+        ..DefinitionSpec::default()
+    };
+    let big = query::filter("size > 1", &schema().await).unwrap();
+    let specs = [
+        DefinitionSpec { covered: vec!["size".to_owned()], ..spec("plain", &["lower(trim(colour))"]) },
+        DefinitionSpec { ordered: true, ..spec("down", &["size desc"]) },
+        DefinitionSpec { filter: Some(big), value_limit: Some(16), ..spec("big", &["colour"]) },
+    ];
+    let (built, done) = build::create(&world.catalog, &world.store, TABLE, &specs, |_| {}).await.unwrap();
+    assert_eq!((built.len(), done.rows, done.entries), (3, 3, 3 + 2 + 1));
+    world.put("r4", &[("colour", "green".into()), ("size", 3.into())]).await;
+    world.put("r2", &[("size", 1.into())]).await;
+    world.apply().await;
+    let schema = schema().await;
+    let mut seen: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut scanner = world.store.scan(&schema.index_table(), Scan::all()).await.unwrap();
+    for row in scanner.next_page().await.unwrap().rows {
+        let definition = schema.definitions().iter().find(|d| row.key[1..3] == d.code.to_be_bytes()).unwrap();
+        if ["plain", "down", "big"].contains(&definition.name.as_str()) {
+            let parts = entry::decode(&row.key, definition).unwrap();
+            let (disputed, covered) = entry::decode_value(&row.cells[0].value).unwrap();
+            assert!(!disputed);
+            let first = definition.shape(0).decode(&row.key[parts.terms]).unwrap();
+            let first = first.map(|t| term::decode(&t).unwrap().unwrap().to_string()).unwrap_or("cut".to_owned());
+            let covered: Vec<String> = term::split(covered)
+                .unwrap()
+                .into_iter()
+                .map(|t| term::decode(t).unwrap().map_or("null".to_owned(), |v| v.to_string()))
+                .collect();
+            let row = String::from_utf8_lossy(&row.key[parts.row]).into_owned();
+            seen.entry(definition.name.clone()).or_default().push(format!("{row} {first} {}", covered.join(" ")));
+        }
+    }
+    assert_eq!(seen["plain"], ["r2 cut 1", "r4 green 3", "r1 red 1", "r3 red null"]);
+    assert_eq!(seen["down"], ["r4 3 ", "r1 1 ", "r2 1 "]);
+    assert_eq!(seen["big"], ["r4 green "]);
+    // Asked for again they are left as they are; another one of the name is refused before anything is begun.
+    build::create(&world.catalog, &world.store, TABLE, &specs, |_| {}).await.unwrap();
+    let other = [spec("fresh", &["size"]), spec("down", &["size"])];
+    let error = build::create(&world.catalog, &world.store, TABLE, &other, |_| {}).await.unwrap_err();
+    assert!(error.to_string().contains("definition down exists already: (size desc), ordered"), "{error}");
+    assert!(world.catalog.table(TABLE).await.unwrap().definition("fresh").is_none());
 }

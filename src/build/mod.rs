@@ -1,4 +1,4 @@
-//! Building an index over rows that are already there (DESIGN.md §7).
+//! Building indexes over rows that are already there (DESIGN.md §7).
 //!
 //! 1. remember the source position, 2. take a snapshot, 3. put the snapshot's cells as candidates and write their entries,
 //! 4. apply what the source has had since, 5. activate.
@@ -26,43 +26,65 @@ pub struct Progress {
     pub entries: u64,
 }
 
-/// Builds a definition on the embedded store and activates it. One that is there already, active, is left as it is; one whose
-/// build was interrupted is built again from the start, which is harmless.
+/// Builds definitions on the embedded store in one pass over the table, and activates them. Those that are there already,
+/// active, are left as they are; those whose build was interrupted are built again from the start, which is harmless.
+/// The definitions are given in the order of the specs.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for an unknown table or attribute, [`ErrorKind::AlreadyExists`] for another definition of this name.
+/// [`ErrorKind::NotFound`] for an unknown table or attribute, [`ErrorKind::AlreadyExists`] for another definition of a name,
+/// [`ErrorKind::InvalidInput`] for a name that stands twice.
 pub async fn create(
     catalog: &Catalog,
     store: &EmbeddedStore,
     table: &str,
-    spec: &DefinitionSpec,
+    specs: &[DefinitionSpec],
     mut progress: impl FnMut(Progress),
-) -> Result<(Definition, Progress)> {
+) -> Result<(Vec<Definition>, Progress)> {
     let mut done = Progress::default();
-    if let Some(there) = catalog.table(table).await?.definition(&spec.name)
-        && there.state == Lifecycle::Active
-    {
-        // Says so if it is another one.
-        let schema = catalog.define(table, spec, NO_FLOOR).await?;
-        return Ok((named(&schema, &spec.name)?, done));
+    let schema = catalog.table(table).await?;
+    let mut open: Vec<&DefinitionSpec> = Vec::new();
+    for spec in specs {
+        if open.iter().any(|other| other.name == spec.name) {
+            return Err(Error::invalid(format!("definition {} is asked for twice", spec.name)));
+        }
+        match schema.definition(&spec.name) {
+            Some(there) if there.state == Lifecycle::Active => {
+                // Says so if it is another one.
+                catalog.define(table, spec, NO_FLOOR).await?;
+            }
+            _ => {
+                // All are checked before one is begun.
+                schema.definition_of(spec)?;
+                open.push(spec);
+            }
+        }
     }
-    let position = store.log_head(table)?;
-    let snapshot = store.snapshot().await?;
-    let (of, floor) = survey(&*snapshot, table).await?;
-    done.of = of;
-    let schema = catalog.define(table, spec, floor).await?;
-    // An interrupted build was defined with the floor of its own snapshot.
-    let definition = catalog.update(table, &spec.name, |d| d.floor = d.floor.max(floor)).await?;
-    fill(catalog, &*snapshot, &schema, &definition, |rows, entries| {
-        done.rows += rows;
-        done.entries += entries;
-        progress(done);
-    })
-    .await?;
-    replay(catalog, store, table, position).await?;
-    catalog.store().sync().await?;
-    let definition = catalog.update(table, &spec.name, |d| d.state = Lifecycle::Active).await?;
-    Ok((definition, done))
+    if !open.is_empty() {
+        let position = store.log_head(table)?;
+        let snapshot = store.snapshot().await?;
+        let (of, floor) = survey(&*snapshot, table).await?;
+        done.of = of;
+        let mut building = Vec::with_capacity(open.len());
+        for spec in &open {
+            catalog.define(table, spec, floor).await?;
+            // An interrupted build was defined with the floor of its own snapshot.
+            building.push(catalog.update(table, &spec.name, |d| d.floor = d.floor.max(floor)).await?);
+        }
+        let schema = catalog.table(table).await?;
+        fill(catalog, &*snapshot, &schema, building, |rows, entries| {
+            done.rows += rows;
+            done.entries += entries;
+            progress(done);
+        })
+        .await?;
+        replay(catalog, store, table, position).await?;
+        catalog.store().sync().await?;
+        for spec in open {
+            catalog.update(table, &spec.name, |d| d.state = Lifecycle::Active).await?;
+        }
+    }
+    let schema = catalog.table(table).await?;
+    Ok((specs.iter().map(|spec| named(&schema, &spec.name)).collect::<Result<_>>()?, done))
 }
 
 fn named(schema: &TableSchema, name: &str) -> Result<Definition> {
@@ -88,18 +110,19 @@ async fn survey(snapshot: &dyn Read, table: &str) -> Result<(u64, Timestamp)> {
     }
 }
 
-/// Puts and derives the cells of a snapshot, for one definition.
+/// Puts and derives the cells of a snapshot, for some definitions.
 async fn fill(
     catalog: &Catalog,
     snapshot: &dyn Read,
     schema: &TableSchema,
-    definition: &Definition,
+    definitions: Vec<Definition>,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<()> {
-    let attributes: Vec<_> = schema.attributes().filter(|a| definition.mentions(a.code)).cloned().collect();
+    let attributes: Vec<_> =
+        schema.attributes().filter(|a| definitions.iter().any(|d| d.mentions(a.code))).cloned().collect();
     let columns =
         attributes.iter().map(|a| (Bytes::from(a.family.clone()), Bytes::from(a.qualifier.clone()))).collect();
-    let only = TableSchema::new(schema.name.clone(), schema.families.clone(), attributes, vec![definition.clone()]);
+    let only = TableSchema::new(schema.name.clone(), schema.families.clone(), attributes, definitions);
     let maintainer = Arc::new(Maintainer::new(Arc::clone(catalog.store()), Arc::new(only)));
     let spec = ReadSpec { columns: Columns::Exact(columns), ..ReadSpec::default() };
     let mut scanner = snapshot.scan(&schema.name, Scan { spec, page_rows: CHUNK, ..Scan::all() }).await?;

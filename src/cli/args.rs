@@ -274,18 +274,30 @@ pub enum IndexCommand {
 Examples:
   sideindex --data D index create packages by_section --on section
   sideindex --data D index create packages by_size --on installed_size --ordered
-  sideindex --data D index create packages by_section_priority --on section,priority")]
+  sideindex --data D index create packages by_section_priority --on section,priority
+  sideindex --data D index create packages by_maintainer --on 'lower(maintainer)' --cover section,version
+  sideindex --data D index create packages big_games --on 'installed_size desc' --ordered --where \"section = 'games'\"")]
     Create {
         /// The table's name
         table: String,
         /// The index's name
         name: String,
-        /// The attribute; several, separated by commas, make a composite
-        #[arg(long, required = true, value_delimiter = ',', value_name = "ATTRIBUTE")]
+        /// The attribute, perhaps under trim, lower or nfkc, perhaps followed by desc; several, separated by commas, make a
+        /// composite
+        #[arg(long, required = true, value_delimiter = ',', value_name = "TERM")]
         on: Vec<String>,
         /// Serve ranges and ORDER BY
         #[arg(long)]
         ordered: bool,
+        /// Pack the values of these attributes into the entries, so that queries of them read no base row
+        #[arg(long, value_delimiter = ',', value_name = "ATTRIBUTE")]
+        cover: Vec<String>,
+        /// Index only rows that satisfy this condition
+        #[arg(long = "where", value_name = "CONDITION")]
+        filter: Option<String>,
+        /// Cut longer texts in the keys, in bytes; 0 cuts none
+        #[arg(long, value_name = "BYTES")]
+        value_limit: Option<u32>,
         /// Spread the entries over this many key ranges
         #[arg(long, value_name = "S", value_parser = clap::value_parser!(u8).range(1..))]
         salts: Option<u8>,

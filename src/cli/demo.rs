@@ -93,10 +93,13 @@ pub async fn create(session: &Session) -> Result<()> {
 
 /// Defines the demo's indexes.
 pub async fn define(session: &Session) -> Result<()> {
-    for (name, on, _, ordered) in INDEXES {
-        let spec = DefinitionSpec { name: name.into(), on: vec![on.into()], ordered, ..DefinitionSpec::default() };
-        build::create(&session.catalog, &session.store, TABLE, &spec, |_| {}).await?;
-    }
+    let specs = INDEXES.map(|(name, on, _, ordered)| DefinitionSpec {
+        name: name.into(),
+        on: vec![on.into()],
+        ordered,
+        ..DefinitionSpec::default()
+    });
+    build::create(&session.catalog, &session.store, TABLE, &specs, |_| {}).await?;
     Ok(())
 }
 

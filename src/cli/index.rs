@@ -6,6 +6,7 @@ use super::session::Session;
 use crate::build;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index;
+use crate::query;
 use crate::schema::{Definition, DefinitionSpec, Lifecycle, QUARANTINE_TABLE, TableSchema};
 use crate::source;
 use crate::store::{Scan, count_rows};
@@ -15,19 +16,25 @@ use std::time::Instant;
 pub async fn run(global: &Global, command: &IndexCommand) -> Result<()> {
     let session = Session::open(global).await?;
     match command {
-        IndexCommand::Create { table, name, on, ordered, salts } => {
+        IndexCommand::Create { table, name, on, ordered, cover, filter, value_limit, salts } => {
+            let filter = match filter {
+                Some(text) => Some(query::filter(text, &session.catalog.table(table).await?)?),
+                None => None,
+            };
             let spec = DefinitionSpec {
                 name: name.clone(),
                 on: on.clone(),
                 ordered: *ordered,
                 salts: *salts,
-                ..DefinitionSpec::default()
+                covered: cover.clone(),
+                filter,
+                value_limit: *value_limit,
             };
             create(global, &session, table, &spec).await
         }
         IndexCommand::List { table } => {
             let schema = session.catalog.table(table).await?;
-            let mut list = output::table(&["index", "on", "kind", "state"]);
+            let mut list = output::table(&["index", "on", "kind", "covers", "where", "state"]);
             for definition in schema.definitions() {
                 if global.format != Format::Table {
                     output::records(global, &[describe(&schema, definition)])?;
@@ -36,6 +43,8 @@ pub async fn run(global: &Global, command: &IndexCommand) -> Result<()> {
                     definition.name.clone(),
                     schema.term_names(definition).join(", "),
                     kind(definition).to_owned(),
+                    schema.covered_names(definition).join(", "),
+                    definition.filter.as_ref().map(|f| f.text.clone()).unwrap_or_default(),
                     state(definition),
                 ]);
             }
@@ -65,20 +74,21 @@ async fn create(global: &Global, session: &Session, table: &str, spec: &Definiti
     let started = Instant::now();
     tracing::info!(index = spec.name, "building");
     let bar = output::bar(global, &spec.name, 0, false);
-    let built = build::create(&session.catalog, &session.store, table, spec, |p| {
+    let built = build::create(&session.catalog, &session.store, table, std::slice::from_ref(spec), |p| {
         bar.set_length(p.of);
         bar.set_position(p.rows);
         bar.set_message(format!("{} entries", count(p.entries)));
     })
     .await;
     bar.finish_and_clear();
-    let (definition, done) = built.map_err(|e| match e.kind() {
+    let (definitions, done) = built.map_err(|e| match e.kind() {
         ErrorKind::Interrupted => Error::new(
             e.kind(),
             format!("{e}: index {} is not complete; the same command again completes it", spec.name),
         ),
         _ => e,
     })?;
+    let Some(definition) = definitions.first() else { return Ok(()) };
     if there {
         let object = json!({ "index": definition.name, "state": definition.state, "unchanged": true });
         return output::done(global, &format!("index {} is there already, unchanged", definition.name), &object);
@@ -86,7 +96,7 @@ async fn create(global: &Global, session: &Session, table: &str, spec: &Definiti
     let sentence = format!(
         "index {} {}: {} from {} in {}",
         definition.name,
-        state(&definition),
+        state(definition),
         output::plural(done.entries, "entry", "entries"),
         output::plural(done.rows, "row", "rows"),
         output::time(started.elapsed())
@@ -96,7 +106,7 @@ async fn create(global: &Global, session: &Session, table: &str, spec: &Definiti
         "seconds": started.elapsed().as_secs_f64(),
     });
     output::done(global, &sentence, &object)?;
-    warn_of_future(&definition);
+    warn_of_future(definition);
     Ok(())
 }
 
@@ -163,6 +173,9 @@ pub fn describe(schema: &TableSchema, definition: &Definition) -> Value {
         "index": definition.name,
         "on": schema.term_names(definition),
         "kind": kind(definition),
+        "covered": schema.covered_names(definition),
+        "where": definition.filter.as_ref().map(|f| &f.text),
+        "value_limit": definition.value_limit,
         "salts": definition.salts,
         "state": definition.state,
         "degraded": definition.degraded,

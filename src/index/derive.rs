@@ -4,8 +4,9 @@ use super::candidates::{Own, View};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, CellKind, RowMutation, Timestamp};
 use crate::schema::state::{Candidate, TermValue};
-use crate::schema::{Code, Definition, entry, term};
+use crate::schema::{Code, Definition, Filter, Operand, entry, filter, term};
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// The most entries one row may have under one definition. Past it the row is quarantined for the definition: nobody looks
@@ -17,29 +18,31 @@ const MAX_OUTDATED: usize = 1_000_000;
 /// What a definition's entries for one row ought to be.
 #[derive(Debug)]
 pub struct Derivation {
-    /// M: the largest as-of among the terms' newest candidates, tombstones included.
+    /// M: the largest as-of among the newest candidates of all attributes the definition depends on, tombstones included.
     pub m: Timestamp,
-    /// Every combination of newest candidates, as concatenated term encodings.
+    /// Every combination of newest candidates, as concatenated key forms of terms.
     pub current: BTreeSet<Vec<u8>>,
     /// Combinations with older candidates that are not current.
     pub outdated: BTreeSet<Vec<u8>>,
-    /// Some term has more than one newest candidate.
+    /// The covered terms of the current entries.
+    pub covered: Vec<u8>,
+    /// Some attribute has more than one newest candidate, or the covered terms may be those of an older one.
     pub disputed: bool,
     /// This event raised M: nothing was settled, nothing was left out, and every candidate at M is the event's own, one per
-    /// term.
+    /// attribute.
     pub raised: bool,
     /// Why entries were left out. Current ones are left out all together; outdated ones then stay, and stay known, until the
     /// row has fewer values.
     pub refused: Option<Error>,
 }
 
-/// Derives a definition's entries. None when the row has no candidate for any of its terms.
+/// Derives a definition's entries. None when the row has no candidate for any of its attributes.
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] for candidates that are not terms.
 pub fn derive(definition: &Definition, view: &View, own: &Own, settled: bool) -> Result<Option<Derivation>> {
     let newest: Vec<(Code, Vec<&Candidate>)> =
-        definition.terms.iter().map(|t| (t.operand.code, view.newest(t.operand.code))).collect();
+        definition.codes().into_iter().map(|code| (code, view.newest(code))).collect();
     let Some(m) = newest.iter().flat_map(|(_, cs)| cs).map(|c| c.as_of).max() else {
         return Ok(None);
     };
@@ -49,54 +52,147 @@ pub fn derive(definition: &Definition, view: &View, own: &Own, settled: bool) ->
         let first_is_own = at_m.next().is_none_or(|c| own.contains(*code, c));
         raised &= first_is_own && at_m.next().is_none();
     }
-    let mut current_values = Vec::with_capacity(newest.len());
-    let mut past_values = Vec::with_capacity(newest.len());
-    for (i, (code, candidates)) in newest.iter().enumerate() {
-        let mut now = BTreeSet::new();
-        for candidate in candidates {
-            now.extend(values(&candidate.value, i)?);
-        }
-        if candidates.is_empty() && i > 0 {
-            now.insert(&[term::NULL][..]);
-        }
-        let mut ever = now.clone();
-        for candidate in view.of(*code) {
-            ever.extend(values(&candidate.value, i)?);
-        }
-        if i > 0 {
-            ever.insert(&[term::NULL]);
-        }
-        current_values.push(now);
-        past_values.push(ever);
-    }
-    let disputed = newest.iter().any(|(_, candidates)| candidates.len() > 1);
-    let derivation =
-        |current, outdated, raised, refused| Derivation { m, current, outdated, disputed, raised, refused };
-    let current = match combinations(&current_values, MAX_ENTRIES) {
-        Ok(current) => current,
-        Err(e) => return Ok(Some(derivation(BTreeSet::new(), BTreeSet::new(), false, Some(e)))),
+    let (covered, varies) = covered(definition, view)?;
+    // A writer that knew less may have written this same entry with older covered values, at this same M.
+    let disputed = newest.iter().any(|(_, candidates)| candidates.len() > 1) || (varies && !raised);
+    let mut derivation =
+        Derivation { m, current: BTreeSet::new(), outdated: BTreeSet::new(), covered, disputed, raised, refused: None };
+    let (passes, may_have_passed) = match &definition.filter {
+        Some(filter) => passes(filter, view)?,
+        None => (true, true),
     };
-    Ok(Some(match combinations(&past_values, MAX_OUTDATED) {
-        Ok(mut outdated) => {
-            outdated.retain(|c| !current.contains(c));
-            derivation(current, outdated, raised, None)
+    if !may_have_passed {
+        // No writer, however little it knew, has written an entry.
+        return Ok(Some(derivation));
+    }
+    let (now, ever) = values(definition, view)?;
+    if passes {
+        match combinations(&now, MAX_ENTRIES) {
+            Ok(current) => derivation.current = current,
+            Err(e) => return Ok(Some(Derivation { raised: false, refused: Some(e), ..derivation })),
         }
-        Err(e) => derivation(current, BTreeSet::new(), false, Some(e)),
-    }))
+    }
+    match combinations(&ever, MAX_OUTDATED) {
+        Ok(mut outdated) => {
+            outdated.retain(|c| !derivation.current.contains(c));
+            derivation.outdated = outdated;
+        }
+        Err(e) => (derivation.raised, derivation.refused) = (false, Some(e)),
+    }
+    Ok(Some(derivation))
 }
 
-/// The values of a candidate as the term at place `i`: an entry exists iff its first term is present; later terms without
-/// a value are null.
-fn values(value: &TermValue, i: usize) -> Result<Vec<&[u8]>> {
-    let mut elements = value.elements()?;
-    if elements.is_empty() && i > 0 {
-        elements.push(&[term::NULL]);
+/// The key forms of one term.
+type Forms<'a> = BTreeSet<Cow<'a, [u8]>>;
+
+/// For each term the key forms that its newest candidates give, and those that any candidate gives.
+fn values<'a>(definition: &Definition, view: &'a View) -> Result<(Vec<Forms<'a>>, Vec<Forms<'a>>)> {
+    let (mut all_now, mut all_ever) = (Vec::new(), Vec::new());
+    for (place, term) in definition.terms.iter().enumerate() {
+        let Operand { code, functions } = &term.operand;
+        let shape = definition.shape(place);
+        let null = || shape.encode(&[term::NULL]).map(|n| Cow::Owned(n.into_owned()));
+        // An entry exists iff its first term is present; later terms without a value are null.
+        let forms = |candidate: &'a Candidate, out: &mut Forms<'a>| -> Result<()> {
+            let before = out.len();
+            if functions.is_empty() {
+                for element in candidate.value.elements()? {
+                    out.insert(shape.encode(element)?);
+                }
+            } else {
+                for element in filter::apply(functions, &candidate.value)?.elements()? {
+                    out.insert(Cow::Owned(shape.encode(element)?.into_owned()));
+                }
+            }
+            if out.len() == before && place > 0 && candidate.value.elements()?.is_empty() {
+                out.insert(null()?);
+            }
+            Ok(())
+        };
+        let (mut now, mut ever) = (Forms::new(), Forms::new());
+        let newest = view.newest(*code);
+        for candidate in &newest {
+            forms(candidate, &mut now)?;
+        }
+        if newest.is_empty() && place > 0 {
+            now.insert(null()?);
+        }
+        for candidate in view.of(*code) {
+            forms(candidate, &mut ever)?;
+        }
+        if place > 0 {
+            ever.insert(null()?);
+        }
+        all_now.push(now);
+        all_ever.push(ever);
     }
-    Ok(elements)
+    Ok((all_now, all_ever))
+}
+
+/// The covered terms, and whether any of them has candidates of several values.
+fn covered(definition: &Definition, view: &View) -> Result<(Vec<u8>, bool)> {
+    let (mut terms, mut varies) = (Vec::new(), false);
+    for code in &definition.covered {
+        let newest = view.newest(*code);
+        match newest.first().map(|c| c.value.elements()).transpose()?.as_deref() {
+            Some([element, ..]) => terms.extend_from_slice(element),
+            Some([]) | None => term::encode_null(&mut terms),
+        }
+        let all = view.of(*code);
+        varies |= all.iter().any(|c| c.value != all[0].value);
+    }
+    Ok((terms, varies))
+}
+
+/// The most choices of candidates that a filter is evaluated for; with more it counts as passed.
+const MAX_CHOICES: usize = 4_096;
+
+/// Whether a filter holds for some choice of newest candidates, and whether it holds for some choice of any candidates or
+/// none.
+fn passes(filter: &Filter, view: &View) -> Result<(bool, bool)> {
+    let mut codes = Vec::new();
+    filter.tree.codes(&mut |code| codes.push(code));
+    codes.sort_unstable();
+    codes.dedup();
+    let none = TermValue::Tombstone;
+    let (mut now, mut ever) = (Vec::new(), Vec::new());
+    for code in &codes {
+        let newest: BTreeSet<&TermValue> = view.newest(*code).into_iter().map(|c| &c.value).collect();
+        now.push(if newest.is_empty() { vec![&none] } else { newest.into_iter().collect() });
+        let all: BTreeSet<&TermValue> = view.of(*code).iter().map(|c| &c.value).chain([&none]).collect();
+        ever.push(all.into_iter().collect());
+    }
+    let holds = some_choice_holds(filter, &codes, &now)?;
+    Ok((holds, holds || some_choice_holds(filter, &codes, &ever)?))
+}
+
+fn some_choice_holds(filter: &Filter, codes: &[Code], choices: &[Vec<&TermValue>]) -> Result<bool> {
+    let count = choices.iter().try_fold(1usize, |n, c| n.checked_mul(c.len()));
+    let Some(count) = count.filter(|n| *n <= MAX_CHOICES) else { return Ok(true) };
+    for number in 0..count {
+        let mut rest = number;
+        let chosen: Vec<&TermValue> = choices
+            .iter()
+            .map(|values| {
+                let value = values[rest % values.len()];
+                rest /= values.len();
+                value
+            })
+            .collect();
+        let holds = filter.tree.holds(&mut |operand, condition| {
+            // Every code of the tree is among them.
+            let value = codes.iter().position(|c| *c == operand.code).map_or(&TermValue::Tombstone, |i| chosen[i]);
+            condition.accepts(&filter::apply(&operand.functions, value)?)
+        })?;
+        if holds {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Every choice of one value per term.
-fn combinations(terms: &[BTreeSet<&[u8]>], most: usize) -> Result<BTreeSet<Vec<u8>>> {
+fn combinations(terms: &[Forms<'_>], most: usize) -> Result<BTreeSet<Vec<u8>>> {
     let count = terms.iter().try_fold(1usize, |n, t| n.checked_mul(t.len()));
     if count.is_none_or(|n| n > most) {
         return Err(Error::new(
@@ -109,7 +205,10 @@ fn combinations(terms: &[BTreeSet<&[u8]>], most: usize) -> Result<BTreeSet<Vec<u
     }
     let mut all = vec![Vec::new()];
     for values in terms {
-        all = all.iter().flat_map(|start: &Vec<u8>| values.iter().map(move |value| [start, *value].concat())).collect();
+        all = all
+            .iter()
+            .flat_map(|start: &Vec<u8>| values.iter().map(move |value| [start, value.as_ref()].concat()))
+            .collect();
     }
     Ok(all.into_iter().collect())
 }
@@ -132,9 +231,11 @@ pub struct Writes {
 /// # Errors
 /// [`ErrorKind::Corrupt`] when a combination is not made of terms.
 pub fn writes(definition: &Definition, derivation: &Derivation, row: &[u8], marker_guard: bool) -> Result<Writes> {
-    let Derivation { m, current, outdated, disputed, raised, .. } = derivation;
-    let put =
-        |disputed| Cell::put(entry::FAMILY, Bytes::from_static(entry::QUALIFIER), *m, entry::encode_value(disputed));
+    let Derivation { m, current, outdated, covered, disputed, raised, .. } = derivation;
+    let put = |disputed| {
+        let value = entry::encode_value(disputed, covered);
+        Cell::put(entry::FAMILY, Bytes::from_static(entry::QUALIFIER), *m, value)
+    };
     let mut writes = Writes::default();
     for terms in current {
         writes.current.push(RowMutation::new(entry::encode(definition, terms, row)?, vec![put(*disputed)]));

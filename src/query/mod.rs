@@ -23,6 +23,7 @@
 mod bind;
 mod execute;
 mod explain;
+mod filter;
 mod parse;
 mod plan;
 mod prepare;
@@ -33,6 +34,7 @@ mod testing;
 pub use bind::{BoundQuery, Column, Order, Output, Predicate, Slot, Test, bind};
 pub use execute::{Actuals, Cursor, ResultRow};
 pub use explain::{Considered, Explain, Means, grouped};
+pub use filter::filter;
 pub use parse::{
     Literal, Mode, ParsedCondition, ParsedOrder, ParsedPredicate, ParsedQuery, ParsedSelect, parse, table_of,
 };

@@ -1,5 +1,6 @@
 //! What is indexed.
 
+use super::term::Shape;
 use super::{Code, Filter, Function, function};
 use crate::error::{Error, Result};
 use crate::model::Timestamp;
@@ -231,6 +232,11 @@ impl Definition {
             && limit_fits
             && salts_fit
             && same_filter
+    }
+
+    /// How the term at a place stands in its keys.
+    pub fn shape(&self, place: usize) -> Shape {
+        Shape { descending: self.terms.get(place).is_some_and(|t| t.descending), limit: self.value_limit }
     }
 
     /// The attributes it depends on, each once: those of its terms, its covered columns and its filter. All of them count

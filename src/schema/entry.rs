@@ -1,6 +1,6 @@
 //! Entry keys: `salt(1) code(2) value… rowkey…` (DESIGN.md §4).
 
-use super::{Code, Definition, term};
+use super::{Code, Definition};
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use std::ops::Range;
@@ -18,18 +18,19 @@ const DISPUTED: u8 = 1;
 /// Bytes before the first term.
 const HEAD: usize = 3;
 
-/// The value of an entry's cell: `format(1) flags(1)`.
-pub fn encode_value(disputed: bool) -> Bytes {
-    Bytes::from_static(if disputed { &[FORMAT, DISPUTED] } else { &[FORMAT, 0] })
+/// The value of an entry's cell: `format(1) flags(1) covered…`, `covered` being whole terms, one for each covered column.
+pub fn encode_value(disputed: bool, covered: &[u8]) -> Bytes {
+    let flags = if disputed { DISPUTED } else { 0 };
+    [&[FORMAT, flags], covered].concat().into()
 }
 
-/// Whether an entry is disputed.
+/// Whether an entry is disputed, and its covered terms.
 ///
 /// # Errors
 /// [`Corrupt`](crate::error::ErrorKind::Corrupt) for an unknown format.
-pub fn decode_value(value: &[u8]) -> Result<bool> {
+pub fn decode_value(value: &[u8]) -> Result<(bool, &[u8])> {
     match value {
-        [FORMAT, flags, ..] => Ok(flags & DISPUTED != 0),
+        [FORMAT, flags, covered @ ..] => Ok((flags & DISPUTED != 0, covered)),
         other => Err(Error::corrupt(format!(
             "expected an entry of format {FORMAT}, found {}: it was written by a newer sideindex",
             other.escape_ascii()
@@ -64,12 +65,12 @@ pub fn prefix(salt: u8, code: Code, terms: &[u8]) -> Vec<u8> {
     key
 }
 
-/// The entry key of `row` under the encoded `terms`, all terms of the definition in order.
+/// The entry key of `row` under `terms`, the key forms of all terms of the definition in order.
 ///
 /// # Errors
 /// [`Corrupt`](crate::error::ErrorKind::Corrupt) when `terms` does not start with a term.
 pub fn encode(definition: &Definition, terms: &[u8], row: &[u8]) -> Result<Vec<u8>> {
-    let first = &terms[..term::len(terms)?];
+    let first = &terms[..definition.shape(0).len(terms)?];
     let mut key = prefix(salt(definition, first, row), definition.code, terms);
     key.extend_from_slice(row);
     Ok(key)
@@ -87,14 +88,14 @@ pub struct EntryKey {
 /// Takes an entry key apart.
 ///
 /// # Errors
-/// [`Corrupt`](crate::error::ErrorKind::Corrupt) when the key is not an entry of a definition with `terms` terms.
-pub fn decode(key: &[u8], terms: usize) -> Result<EntryKey> {
+/// [`Corrupt`](crate::error::ErrorKind::Corrupt) when the key is not an entry of the definition.
+pub fn decode(key: &[u8], definition: &Definition) -> Result<EntryKey> {
     if key.len() < HEAD {
         return Err(Error::corrupt(format!("expected an entry key, found {}", key.escape_ascii())));
     }
     let mut at = HEAD;
-    for _ in 0..terms {
-        at += term::len(&key[at..])?;
+    for place in 0..definition.terms.len() {
+        at += definition.shape(place).len(&key[at..])?;
     }
     Ok(EntryKey { terms: HEAD..at, row: at..key.len() })
 }

@@ -166,14 +166,18 @@ impl TableSchema {
         })
     }
 
+    /// Names of a definition's covered columns.
+    pub fn covered_names(&self, definition: &Definition) -> Vec<&str> {
+        definition.covered.iter().filter_map(|code| self.by_code.get(code)).map(String::as_str).collect()
+    }
+
     /// A definition in words: `(lower(brand), price desc), ordered, covering name, where status = 'live'`.
     pub fn describe(&self, definition: &Definition) -> String {
         let mut words = format!("({})", self.term_names(definition).join(", "));
         if definition.ordered {
             words.push_str(", ordered");
         }
-        let covered: Vec<&str> =
-            definition.covered.iter().filter_map(|code| self.by_code.get(code)).map(String::as_str).collect();
+        let covered = self.covered_names(definition);
         if !covered.is_empty() {
             words.push_str(&format!(", covering {}", covered.join(", ")));
         }

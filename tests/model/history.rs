@@ -8,7 +8,11 @@ use sideindex::index::candidates::View;
 use sideindex::index::{Maintainer, Mode as ApplyMode, Rules};
 use sideindex::model::{Cell, CellKind, ChangeEvent, Position, RowMutation};
 use sideindex::query;
-use sideindex::schema::{Attribute, Definition, Lifecycle, NO_FLOOR, TableSchema, entry, term};
+use sideindex::schema::domain::Domain;
+use sideindex::schema::{
+    Attribute, Condition, Definition, Filter, FilterTree, Function, Lifecycle, NO_FLOOR, Operand, TableSchema, Term,
+    entry, term,
+};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
 use sideindex::store::{Read, ReadSpec, Store, TableDescriptor};
 use std::cell::RefCell;
@@ -46,6 +50,15 @@ pub struct Verdict {
     pub wrong: Vec<String>,
     /// Visible entries that are not true, and whether each is disputed.
     pub outdated: Vec<(Entry, bool)>,
+    /// True, undisputed entries with an older covered value.
+    pub stale: usize,
+}
+
+/// A visible entry.
+struct Seen {
+    disputed: bool,
+    /// What it covers is what the base has.
+    covers: bool,
 }
 
 /// What a long history was seen to keep.
@@ -57,10 +70,34 @@ pub struct Most {
     pub after_quiet_outdated: usize,
 }
 
-const DEFINITIONS: [&[Column]; 3] = [&[Column::A], &[Column::B], &[Column::A, Column::B]];
-const A_VALUES: [&str; 3] = ["x", "y", "z"];
+/// A term: its column, and whether it is under `lower`, and descending.
+type Shape = (Column, bool, bool);
+
+/// What the maintainer keeps.
+struct Kept {
+    terms: &'static [Shape],
+    /// Only rows with `lower(a) = 'x'` have entries.
+    filtered: bool,
+    /// Entries hold `a`.
+    covers: bool,
+}
+
+const A: Shape = (Column::A, false, false);
+const B: Shape = (Column::B, false, false);
+const LOWER_A: Shape = (Column::A, true, true);
+
+const DEFINITIONS: [Kept; 5] = [
+    Kept { terms: &[A], filtered: false, covers: false },
+    Kept { terms: &[B], filtered: false, covers: false },
+    Kept { terms: &[A, B], filtered: false, covers: false },
+    Kept { terms: &[B], filtered: true, covers: true },
+    Kept { terms: &[LOWER_A, B], filtered: false, covers: false },
+];
+/// Those that are asked by SQL.
+const ASKED: std::ops::Range<usize> = 0..3;
+const A_VALUES: [&str; 3] = ["x", "X", "z"];
 const B_VALUES: [&str; 3] = ["p", "q", "r"];
-const CODES_PER_HISTORY: u16 = 5;
+const CODES_PER_HISTORY: u16 = 7;
 
 /// One store for all histories of a test; each history has a row and codes of its own.
 pub struct World {
@@ -101,10 +138,22 @@ impl World {
         let definitions = DEFINITIONS
             .iter()
             .enumerate()
-            .map(|(i, columns)| {
-                let terms: Vec<u16> = columns.iter().map(|c| first + (*c == Column::B) as u16).collect();
-                let definition = Definition::new(format!("d{i}"), first + 2 + i as u16, terms);
-                Definition { state: Lifecycle::Active, ..definition }
+            .map(|(i, kept)| {
+                let operand = |(column, lower, _): Shape| Operand {
+                    code: first + u16::from(column == Column::B),
+                    functions: if lower { vec![Function::Lower] } else { vec![] },
+                };
+                let terms = kept.terms.iter().map(|t| Term { operand: operand(*t), descending: t.2 });
+                let mut x = Vec::new();
+                term::encode(&"x".into(), &mut x);
+                let condition = Condition::Some(Domain::values(&[x.into()]));
+                let tree = FilterTree::Test { operand: operand(LOWER_A), condition };
+                Definition {
+                    state: Lifecycle::Active,
+                    covered: if kept.covers { vec![first] } else { vec![] },
+                    filter: kept.filtered.then(|| Filter { text: "lower(a) = 'x'".to_owned(), tree }),
+                    ..Definition::new(format!("d{i}"), first + 2 + i as u16, terms)
+                }
             })
             .collect();
         TableSchema::new(format!("t{}", self.tables.borrow()), vec!["f".into()], attributes, definitions)
@@ -303,7 +352,8 @@ impl<'a> History<'a> {
         let taken = rng.usize(start..=n);
         let whole = Arc::clone(&self.schema.borrow());
         let floor = self.events[..taken].iter().map(|e| e.timestamp).max().unwrap_or(NO_FLOOR);
-        let built: Vec<usize> = if rng.bool() { vec![0, 1, 2] } else { vec![rng.usize(0..3)] };
+        let all: Vec<usize> = (0..DEFINITIONS.len()).collect();
+        let built = if rng.bool() { all } else { vec![rng.usize(0..DEFINITIONS.len())] };
         let with = |choose: &dyn Fn(usize) -> bool| {
             let definitions = whole
                 .definitions()
@@ -419,17 +469,21 @@ impl<'a> History<'a> {
     }
 
     /// Every visible entry of the row, and whether it is disputed: all possible keys are looked at.
-    fn visible(&self) -> BTreeMap<Entry, bool> {
+    fn visible(&self) -> BTreeMap<Entry, Seen> {
         let schema = self.schema.borrow();
         let mut entries = Vec::new();
         let mut keys = Vec::new();
-        for (i, columns) in DEFINITIONS.iter().enumerate() {
-            for values in possible(columns) {
+        for (i, kept) in DEFINITIONS.iter().enumerate() {
+            for values in possible(kept.terms) {
                 let mut terms = Vec::new();
-                for value in &values {
+                for (value, (.., descending)) in values.iter().zip(kept.terms) {
+                    let from = terms.len();
                     match value {
                         Some(text) => term::encode(&(*text).into(), &mut terms),
                         None => term::encode_null(&mut terms),
+                    }
+                    if *descending {
+                        terms[from..].iter_mut().for_each(|b| *b = !*b);
                     }
                 }
                 keys.push(Bytes::from(entry::encode(&schema.definitions()[i], &terms, &self.row).unwrap()));
@@ -437,23 +491,40 @@ impl<'a> History<'a> {
             }
         }
         let rows = block_on(self.world.store.get(&schema.index_table(), &keys, &ReadSpec::default())).unwrap();
-        let visible = rows.iter().map(|row| row.cells.first().map(|c| entry::decode_value(&c.value).unwrap()));
-        entries.into_iter().zip(visible).filter_map(|(e, v)| v.map(|v| (e, v))).collect()
+        let base = self.base.borrow();
+        let mut covered = Vec::new();
+        match base.current(Column::A) {
+            Some((_, value)) => term::encode(&(*value.iter().next().unwrap()).into(), &mut covered),
+            None => term::encode_null(&mut covered),
+        }
+        let mut visible = BTreeMap::new();
+        for (entry, row) in entries.into_iter().zip(rows) {
+            let Some(cell) = row.cells.first() else { continue };
+            let (disputed, found) = entry::decode_value(&cell.value).unwrap();
+            let holds = if DEFINITIONS[entry.0].covers { &covered[..] } else { &[] };
+            visible.insert(entry, Seen { disputed, covers: found == holds });
+        }
+        visible
     }
 
     fn judge(&self) -> Verdict {
         let base = self.base.borrow();
         let mut truth: BTreeSet<Entry> = BTreeSet::new();
-        for (i, columns) in DEFINITIONS.iter().enumerate() {
-            let holds = |column: Column, value: Option<&str>| match (base.current(column), value) {
-                (Some((_, set)), Some(value)) => set.contains(value),
+        for (i, kept) in DEFINITIONS.iter().enumerate() {
+            let holds = |(column, lower, _): Shape, value: Option<&str>| match (base.current(column), value) {
+                (Some((_, set)), Some(value)) => {
+                    set.iter().any(|v| if lower { v.to_lowercase() == value } else { *v == value })
+                }
                 (None, None) => true,
                 _ => false,
             };
+            if kept.filtered && !holds(LOWER_A, Some("x")) {
+                continue;
+            }
             truth.extend(
-                possible(columns)
+                possible(kept.terms)
                     .into_iter()
-                    .filter(|values| columns.iter().zip(values).all(|(c, v)| holds(*c, *v)))
+                    .filter(|values| kept.terms.iter().zip(values).all(|(t, v)| holds(*t, *v)))
                     .map(|values| (i, values)),
             );
         }
@@ -462,7 +533,8 @@ impl<'a> History<'a> {
             events: self.events.clone(),
             missing: truth.iter().filter(|e| !visible.contains_key(*e)).cloned().collect(),
             wrong: self.ask(&truth),
-            outdated: visible.into_iter().filter(|(e, _)| !truth.contains(e)).collect(),
+            stale: visible.iter().filter(|(e, s)| truth.contains(*e) && !s.covers && !s.disputed).count(),
+            outdated: visible.into_iter().filter(|(e, _)| !truth.contains(e)).map(|(e, s)| (e, s.disputed)).collect(),
         };
         self.check_base(&base, &mut verdict);
         verdict
@@ -472,10 +544,11 @@ impl<'a> History<'a> {
     fn ask(&self, truth: &BTreeSet<Entry>) -> Vec<String> {
         let schema = self.schema.borrow();
         let mut wrong = Vec::new();
-        for (i, columns) in DEFINITIONS.iter().enumerate() {
-            for values in possible(columns).into_iter().filter(|values| values.iter().all(Option::is_some)) {
-                let name = |c: &Column| if *c == Column::A { "a" } else { "b" };
-                let terms = columns.iter().zip(&values);
+        for i in ASKED {
+            let terms = DEFINITIONS[i].terms;
+            for values in possible(terms).into_iter().filter(|values| values.iter().all(Option::is_some)) {
+                let name = |(c, ..): &Shape| if *c == Column::A { "a" } else { "b" };
+                let terms = terms.iter().zip(&values);
                 let predicate: Vec<String> =
                     terms.map(|(c, v)| format!("{} = '{}'", name(c), v.unwrap_or_default())).collect();
                 let sql = format!("SELECT id FROM {} WHERE {}", schema.name, predicate.join(" AND "));
@@ -527,12 +600,13 @@ fn interleave(mut consumers: Vec<Consumer<'_>>, rng: &mut fastrand::Rng) {
 }
 
 /// Every combination of values a definition's entries can have: the first term is present, later ones may be null.
-fn possible(columns: &[Column]) -> Vec<Vec<Option<&'static str>>> {
+fn possible(terms: &[Shape]) -> Vec<Vec<Option<&'static str>>> {
     let mut all = vec![Vec::new()];
-    for (i, column) in columns.iter().enumerate() {
+    for (i, (column, lower, _)) in terms.iter().enumerate() {
         let values = if *column == Column::A { A_VALUES } else { B_VALUES };
         let null = (i > 0).then_some(None);
-        let choices: Vec<Option<&'static str>> = values.into_iter().map(Some).chain(null).collect();
+        let reached = values.into_iter().filter(|v| !lower || v.to_lowercase() == *v);
+        let choices: Vec<Option<&'static str>> = reached.map(Some).chain(null).collect();
         all = all
             .into_iter()
             .flat_map(|start| {

@@ -24,7 +24,7 @@ fn prove(mode: Mode) {
         None => 0..setting("SIDEINDEX_HISTORIES").unwrap_or(3_000),
     };
     let count = seeds.end - seeds.start;
-    let (mut outdated, mut undisputed) = (0, 0);
+    let (mut outdated, mut undisputed, mut stale) = (0, 0, 0);
     for seed in seeds {
         let verdict = world.run(mode, seed, Rules::default());
         assert!(
@@ -32,9 +32,12 @@ fn prove(mode: Mode) {
             "{mode:?}, SIDEINDEX_SEED={seed}: {verdict:#?}"
         );
         outdated += u64::from(!verdict.outdated.is_empty());
+        stale += u64::from(verdict.stale > 0);
         undisputed += u64::from(verdict.outdated.iter().any(|(_, disputed)| !disputed));
     }
-    println!("{mode:?}: {count} histories, with outdated entries {outdated}, undisputed {undisputed}");
+    println!(
+        "{mode:?}: {count} histories, with outdated entries {outdated}, undisputed {undisputed}; with stale covered values {stale}"
+    );
 }
 
 #[test]

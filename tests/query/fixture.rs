@@ -160,7 +160,7 @@ impl Fixture {
         });
         store.mutate(&self.table, base.collect(), Durability::Relaxed).await.unwrap();
         let entries = self.entries.iter().map(|e| {
-            let put = Cell::put(entry::FAMILY, entry::QUALIFIER, 7, entry::encode_value(e.disputed));
+            let put = Cell::put(entry::FAMILY, entry::QUALIFIER, 7, entry::encode_value(e.disputed, &[]));
             RowMutation::new(e.key.clone(), vec![put])
         });
         store.mutate(&self.schema.index_table(), entries.collect(), Durability::Relaxed).await.unwrap();

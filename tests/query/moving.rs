@@ -36,7 +36,7 @@ async fn put(store: &EmbeddedStore, schema: &TableSchema, row: &str, size: i64, 
     let mut terms = Vec::new();
     term::encode(&Value::Int(size), &mut terms);
     let key = entry::encode(&schema.definitions()[0], &terms, row.as_bytes()).unwrap();
-    let cell = Cell::put(entry::FAMILY, entry::QUALIFIER, at, entry::encode_value(false));
+    let cell = Cell::put(entry::FAMILY, entry::QUALIFIER, at, entry::encode_value(false, &[]));
     store.mutate(&schema.index_table(), vec![RowMutation::new(key, vec![cell])], Durability::Relaxed).await.unwrap();
 }
 

@@ -145,7 +145,7 @@ impl Oracle {
         let mut extra = Vec::new();
         each_row(&*self.store, &self.schema.index_table(), |key, cells| {
             if expected.remove(&key[..]).is_none() {
-                let disputed = entry::decode_value(&cells[0].1).unwrap();
+                let disputed = entry::decode_value(&cells[0].1).unwrap().0;
                 extra.push(Extra { id: row_of(&self.schema, &key), disputed });
             }
         });
@@ -164,7 +164,7 @@ pub struct Extra {
 fn row_of(schema: &TableSchema, key: &[u8]) -> String {
     let definition: &Definition =
         schema.definitions().iter().find(|d| key[1..3] == d.code.to_be_bytes()).expect("an entry of a definition");
-    let parts = entry::decode(key, definition.terms.len()).unwrap();
+    let parts = entry::decode(key, definition).unwrap();
     String::from_utf8(key[parts.row].to_vec()).unwrap()
 }
 

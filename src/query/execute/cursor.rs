@@ -2,7 +2,7 @@
 
 use super::Actuals;
 use super::entries::{Entry, EntryStream};
-use super::found::{BaseRow, EntryRow, Found, places};
+use super::found::{BaseRow, EntryRow, Found};
 use super::sink::{PAGE, ResultRow, Sink};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Row;
@@ -39,8 +39,6 @@ pub struct Cursor {
     seen: Option<HashSet<u128>>,
     state: State,
     actuals: Actuals,
-    /// Scratch: where the terms of an entry are.
-    places: Vec<std::ops::Range<usize>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,7 +65,7 @@ struct EntryReading {
     from_entries: bool,
     /// Something of what is left to test is in the entry.
     test_early: bool,
-    /// The terms are looked at one by one.
+    /// Terms or covered columns are looked at one by one.
     split: bool,
     spec: ReadSpec,
     /// The attributes decoded from base rows.
@@ -92,7 +90,6 @@ impl Cursor {
             seen: plan.repeats.then(HashSet::new),
             state: State::Reading,
             actuals: Actuals::default(),
-            places: Vec::new(),
             plan,
         }
     }
@@ -268,14 +265,13 @@ impl Cursor {
         // What can be told from the entry is told first; the base rows of the rest are got together.
         let mut keys = Vec::new();
         let mut pending: Vec<(&Entry, bool)> = Vec::with_capacity(entries.len());
-        let mut scratch = std::mem::take(&mut self.places);
         for entry in entries {
-            let row = self.entry_row(entry, index, how, &mut scratch)?;
+            let row = entry_row(entry, index, &plan, how)?;
             let seen = self.seen.as_ref().is_some_and(|seen| seen.contains(&xxh3_128(&row.key)));
-            if seen || (how.test_early && !row.may_satisfy(&index.residual, &plan.slots)) {
+            if seen || (how.test_early && !row.may_satisfy(&index.residual)) {
                 continue;
             }
-            let direct = how.from_entries && !entry.disputed;
+            let direct = how.from_entries && !entry.disputed && !row.is_cut;
             if direct && keys.is_empty() {
                 self.accept(&Found::Entry(&row))?;
                 if self.sink.is_full() {
@@ -294,7 +290,7 @@ impl Cursor {
                 break;
             }
             if direct {
-                let row = self.entry_row(entry, index, how, &mut scratch)?;
+                let row = entry_row(entry, index, &plan, how)?;
                 self.accept(&Found::Entry(&row))?;
                 continue;
             }
@@ -306,21 +302,7 @@ impl Cursor {
                 self.accept(&Found::Base(&base))?;
             }
         }
-        self.places = scratch;
         Ok(())
-    }
-
-    fn entry_row<'a>(
-        &self,
-        entry: &'a Entry,
-        index: &'a IndexPath,
-        how: &EntryReading,
-        scratch: &'a mut Vec<std::ops::Range<usize>>,
-    ) -> Result<EntryRow<'a>> {
-        if how.split {
-            places(entry.terms(), scratch)?;
-        }
-        Ok(EntryRow::new(entry.row(), entry.terms(), scratch, &index.terms))
     }
 
     /// Takes a row into the answer, unless it is there already.
@@ -334,15 +316,24 @@ impl Cursor {
     }
 }
 
+fn entry_row<'a>(entry: &'a Entry, index: &IndexPath, plan: &Plan, how: &EntryReading) -> Result<EntryRow<'a>> {
+    if !how.split {
+        return Ok(EntryRow::bare(entry.row()));
+    }
+    EntryRow::new(entry.row(), entry.terms(), entry.covered()?, index, &plan.slots)
+}
+
 impl EntryReading {
     fn new(plan: &Plan, index: &IndexPath) -> Self {
-        let scalar_term = |slot: usize| index.terms.contains(&slot) && !plan.slots[slot].attribute.kind.array;
+        let known = |slot: usize| {
+            (index.terms.contains(&slot) && !plan.slots[slot].attribute.kind.array) || index.covered.contains(&slot)
+        };
         let (mut test_early, mut split) = (false, false);
         index.residual.visit(&mut |test| match test.column {
             Column::RowKey => test_early = true,
             Column::Attribute(slot) => {
-                test_early |= scalar_term(slot);
-                split |= scalar_term(slot);
+                test_early |= known(slot);
+                split |= known(slot);
             }
         });
         let from_entries = plan.answers_from_entries(index);

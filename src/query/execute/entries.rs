@@ -4,16 +4,19 @@ use super::Actuals;
 use crate::error::Result;
 use crate::model::Row;
 use crate::query::plan::{EntryRange, IndexPath};
+use crate::schema::Definition;
 use crate::schema::entry::{self, EntryKey};
 use crate::store::{Read, ReadSpec, Scan, Scanner};
 use bytes::Bytes;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 /// One entry.
 pub(super) struct Entry {
     key: Bytes,
     parts: EntryKey,
+    value: Bytes,
     /// Whether it has to be checked whatever the consistency.
     pub(super) disputed: bool,
 }
@@ -24,6 +27,14 @@ impl Entry {
         &self.key[self.parts.terms.clone()]
     }
 
+    /// The covered terms.
+    ///
+    /// # Errors
+    /// None for entries that were decoded here.
+    pub(super) fn covered(&self) -> Result<&[u8]> {
+        Ok(entry::decode_value(&self.value)?.1)
+    }
+
     /// The base row's key.
     pub(super) fn row(&self) -> Bytes {
         self.key.slice(self.parts.row.clone())
@@ -32,7 +43,7 @@ impl Entry {
 
 /// The entries of one path, in order.
 pub(super) struct EntryStream {
-    terms: usize,
+    definition: Arc<Definition>,
     ranges: Vec<EntryRange>,
     /// Ranges still to be opened: taken from the front, or from the back when reversed.
     reversed: bool,
@@ -82,7 +93,14 @@ impl EntryStream {
         if !reversed {
             ranges.reverse();
         }
-        Self { terms: path.terms.len(), ranges, reversed, page_rows, heads: Vec::new(), queue: BinaryHeap::new() }
+        Self {
+            definition: Arc::clone(&path.definition),
+            ranges,
+            reversed,
+            page_rows,
+            heads: Vec::new(),
+            queue: BinaryHeap::new(),
+        }
     }
 
     /// Appends up to `most` entries to `out`; fewer, or none, do not mean the end. False at the end.
@@ -103,7 +121,7 @@ impl EntryStream {
                 head.fill().await?;
             }
             for row in head.rows.by_ref().take(most) {
-                out.extend(entry(row, self.terms, actuals)?);
+                out.extend(entry(row, &self.definition, actuals)?);
             }
             if head.rows.len() == 0 && head.done {
                 self.heads.clear();
@@ -114,7 +132,7 @@ impl EntryStream {
                     self.heads.clear();
                     break;
                 };
-                out.extend(entry(row, self.terms, actuals)?);
+                out.extend(entry(row, &self.definition, actuals)?);
                 self.advance(head).await?;
             }
         }
@@ -171,11 +189,12 @@ impl Head {
 }
 
 /// The entry in a row of the index table; none in a row that holds something else.
-fn entry(row: Row, terms: usize, actuals: &mut Actuals) -> Result<Option<Entry>> {
+fn entry(row: Row, definition: &Definition, actuals: &mut Actuals) -> Result<Option<Entry>> {
     actuals.weigh(&row);
     let Some(cell) = row.newest(entry::FAMILY, entry::QUALIFIER) else { return Ok(None) };
-    let disputed = entry::decode_value(&cell.value)?;
-    let parts = entry::decode(&row.key, terms)?;
+    let value = cell.value.clone();
+    let (disputed, _) = entry::decode_value(&value)?;
+    let parts = entry::decode(&row.key, definition)?;
     actuals.entries += 1;
-    Ok(Some(Entry { key: row.key, parts, disputed }))
+    Ok(Some(Entry { key: row.key, parts, value, disputed }))
 }

@@ -7,7 +7,7 @@ use crate::query::plan::IndexPath;
 use crate::schema::state::TermValue;
 use crate::schema::{AttributeValue, Condition, Value, term};
 use bytes::Bytes;
-use std::ops::Range;
+use std::borrow::Cow;
 
 /// A row of the answer to be.
 pub(super) enum Found<'a> {
@@ -99,12 +99,18 @@ impl BaseRow {
     /// [`Corrupt`](crate::error::ErrorKind::Corrupt) when `terms` are no terms.
     pub(super) fn gives(&self, mut terms: &[u8], path: &IndexPath) -> Result<bool> {
         for (place, slot) in path.terms.iter().enumerate() {
-            let (one, rest) = terms.split_at(term::len(terms)?);
+            let shape = path.definition.shape(place);
+            let (one, rest) = terms.split_at(shape.len(terms)?);
             terms = rest;
-            let fits = match &self.terms[*slot] {
-                TermValue::Tombstone => place > 0 && one == [term::NULL],
-                live @ TermValue::Live(_) => any_element(live, |element| element == one)?,
-            };
+            let mut fits = false;
+            match &self.terms[*slot] {
+                TermValue::Tombstone => fits = place > 0 && one == shape.encode(&[term::NULL])?.as_ref(),
+                live @ TermValue::Live(_) => {
+                    for element in live.elements()? {
+                        fits |= shape.encode(element)?.as_ref() == one;
+                    }
+                }
+            }
             if !fits {
                 return Ok(false);
             }
@@ -113,44 +119,59 @@ impl BaseRow {
     }
 }
 
-/// Whether some element of a term value satisfies a condition.
-fn any_element(value: &TermValue, mut condition: impl FnMut(&[u8]) -> bool) -> Result<bool> {
-    let TermValue::Live(bytes) = value else { return Ok(false) };
-    let mut rest: &[u8] = bytes;
-    while !rest.is_empty() {
-        let (element, after) = rest.split_at(term::len(rest)?);
-        if condition(element) {
-            return Ok(true);
-        }
-        rest = after;
-    }
-    Ok(false)
-}
-
-/// What an entry tells of its row: the key, and the terms of attributes that are no arrays.
+/// What an entry tells of its row: the key, its terms and its covered columns.
 pub(super) struct EntryRow<'a> {
     pub(super) key: Bytes,
-    terms: &'a [u8],
-    /// Where each term is; empty when nobody asks for terms.
-    places: &'a [Range<usize>],
-    slots: &'a [usize],
+    /// Whole terms by slot, where the entry has them; empty when nobody asks for any.
+    known: Vec<(usize, Cow<'a, [u8]>)>,
+    /// A term is cut in the key.
+    pub(super) is_cut: bool,
 }
 
 impl<'a> EntryRow<'a> {
-    pub(super) fn new(key: Bytes, terms: &'a [u8], places: &'a [Range<usize>], slots: &'a [usize]) -> Self {
-        Self { key, terms, places, slots }
+    /// Takes an entry apart. An attribute of several values is left out, for an entry has one of them.
+    ///
+    /// # Errors
+    /// [`Corrupt`](crate::error::ErrorKind::Corrupt) when the terms are none.
+    pub(super) fn new(
+        key: Bytes,
+        mut terms: &'a [u8],
+        covered: &'a [u8],
+        path: &IndexPath,
+        all: &[Slot],
+    ) -> Result<Self> {
+        let mut known = Vec::with_capacity(path.terms.len() + path.covered.len());
+        let mut is_cut = false;
+        for (place, slot) in path.terms.iter().enumerate() {
+            let shape = path.definition.shape(place);
+            let (one, rest) = terms.split_at(shape.len(terms)?);
+            terms = rest;
+            if all[*slot].attribute.kind.array {
+                continue;
+            }
+            match shape.decode(one)? {
+                Some(term) => known.push((*slot, term)),
+                None => is_cut = true,
+            }
+        }
+        let covered = term::split(covered)?;
+        known.extend(path.covered.iter().copied().zip(covered.into_iter().map(Cow::Borrowed)));
+        Ok(Self { key, known, is_cut })
     }
 
-    fn term(&self, slot: usize) -> Option<&'a [u8]> {
-        let place = self.slots.iter().position(|s| *s == slot)?;
-        self.terms.get(self.places.get(place)?.clone())
+    /// An entry of which the key is all that matters.
+    pub(super) fn bare(key: Bytes) -> Self {
+        Self { key, known: Vec::new(), is_cut: false }
+    }
+
+    fn term(&self, slot: usize) -> Option<&[u8]> {
+        self.known.iter().find(|(s, _)| *s == slot).map(|(_, term)| term.as_ref())
     }
 
     /// Whether the row may satisfy a predicate, as far as the entry tells: a test of something else is taken to hold.
-    pub(super) fn may_satisfy(&self, predicate: &Predicate, slots: &[Slot]) -> bool {
+    pub(super) fn may_satisfy(&self, predicate: &Predicate) -> bool {
         predicate.holds(&mut |test| match test.column {
             Column::RowKey => holds_for_key(test, &self.key),
-            Column::Attribute(slot) if slots[slot].attribute.kind.array => true,
             Column::Attribute(slot) => self.term(slot).is_none_or(|t| match &test.condition {
                 Condition::Some(domain) | Condition::Every(domain) => t != [term::NULL] && domain.contains(t),
                 Condition::Null => t == [term::NULL],
@@ -165,21 +186,6 @@ fn holds_for_key(test: &Test, key: &[u8]) -> bool {
         Condition::Some(domain) | Condition::Every(domain) => domain.contains(key),
         Condition::Null => false,
     }
-}
-
-/// Finds where each term of an encoded list is.
-///
-/// # Errors
-/// [`Corrupt`](crate::error::ErrorKind::Corrupt) when they are no terms.
-pub(super) fn places(terms: &[u8], out: &mut Vec<Range<usize>>) -> Result<()> {
-    out.clear();
-    let mut at = 0;
-    while at < terms.len() {
-        let len = term::len(&terms[at..])?;
-        out.push(at..at + len);
-        at += len;
-    }
-    Ok(())
 }
 
 /// A row key as a value.

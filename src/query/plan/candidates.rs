@@ -1,9 +1,10 @@
 //! Which paths there are: pure, from the bound query and the schema.
 
 use super::path::{Access, EntryRange, GetPath, IndexPath, Path};
+use crate::error::Result;
 use crate::query::bind::{BoundQuery, Column, Predicate, Slot, Test};
 use crate::schema::domain::Domain;
-use crate::schema::{Definition, Operand, TableSchema};
+use crate::schema::{Code, Definition, Operand, TableSchema};
 use std::sync::Arc;
 
 /// The most ranges that are read for terms beyond the first: so many combinations of the values of IN lists.
@@ -65,16 +66,22 @@ impl Finder<'_> {
             }
         }
         let schema = self.schema;
-        for definition in schema.active_definitions() {
+        // A partial definition has not all rows.
+        for definition in schema.active_definitions().filter(|d| d.filter.is_none()) {
             if self.is_enough(&ways) {
                 break;
             }
             for shape in shapes(definition, &self.tests_by_term(definition, &tests)) {
                 // A definition whose attributes are not all declared cannot be verified.
                 let Some(terms) = definition.terms.iter().map(|term| self.slot(&term.operand)).collect() else { break };
+                let plain = |code: &Code| Operand { code: *code, functions: Vec::new() };
+                let Some(covered) = definition.covered.iter().map(|code| self.slot(&plain(code))).collect() else {
+                    break;
+                };
                 let path = IndexPath {
                     definition: Arc::new(definition.clone()),
                     terms,
+                    covered,
                     ranges: shape.ranges,
                     fixed: shape.fixed,
                     restricted: shape.used.len(),
@@ -190,11 +197,17 @@ fn extended<'t>(definition: &Definition, shape: &Shape<'t>, place: usize, test: 
     if let Some(points) = domain.points()
         && fits(points.len())
     {
+        let key_form = definition.shape(shape.used.len());
+        // The binder encodes whole terms.
+        let forms: Vec<_> = points.iter().map(|v| key_form.encode(v)).collect::<Result<_>>().ok()?;
         if points.len() == 1 && shape.fixed == shape.used.len() {
             longer.fixed += 1;
         }
-        longer.prefixes =
-            shape.prefixes.iter().flat_map(|p| points.iter().map(move |v| [p.as_slice(), v].concat())).collect();
+        longer.prefixes = shape
+            .prefixes
+            .iter()
+            .flat_map(|p| forms.iter().map(move |v| [p.as_slice(), v.as_ref()].concat()))
+            .collect();
         return Some(longer);
     }
     let intervals = domain.intervals();
@@ -202,10 +215,16 @@ fn extended<'t>(definition: &Definition, shape: &Shape<'t>, place: usize, test: 
     if (first && !definition.ordered) || !fits(intervals.len()) {
         return None;
     }
+    let place = shape.used.len();
     longer.ranges = shape
         .prefixes
         .iter()
-        .flat_map(|p| intervals.iter().map(move |i| EntryRange::interval(definition, p, i)))
-        .collect();
+        .flat_map(|p| intervals.iter().map(move |i| EntryRange::interval(definition, p, place, i)))
+        .collect::<Result<_>>()
+        .ok()?;
+    if definition.shape(place).descending {
+        // Apart from each other and in the order of the keys.
+        longer.ranges.reverse();
+    }
     Some(longer)
 }

@@ -76,11 +76,14 @@ impl Plan {
     }
 
     /// Whether the entries of a path that are not disputed answer the query without their base rows: under `indexed`, when
-    /// everything it needs is the row key or a term. A term of an array is one element of it, and so does not do.
+    /// everything it needs is the row key, a term or covered. A term of an array is one element of it, and so does not do; one
+    /// that is cut in an entry's key takes that row's base.
     pub(crate) fn answers_from_entries(&self, path: &IndexPath) -> bool {
         let known = |column: Column| match column {
             Column::RowKey => true,
-            Column::Attribute(slot) => path.terms.contains(&slot) && !self.slots[slot].attribute.kind.array,
+            Column::Attribute(slot) => {
+                (path.terms.contains(&slot) && !self.slots[slot].attribute.kind.array) || path.covered.contains(&slot)
+            }
         };
         let mut all = self.consistency == Consistency::Indexed;
         path.residual.visit(&mut |test| all &= known(test.column));
@@ -148,7 +151,10 @@ fn path_serves(path: &Path, order: Order) -> bool {
         // Only the last term may vary, and it may not be null; it is not an array, or the query could not be ordered by it.
         (Path::Index(index), Column::Attribute(slot)) => {
             let last = index.terms.len() - 1;
-            index.terms[last] == slot && index.fixed >= last && index.restricted == index.terms.len()
+            !index.definition.terms[last].descending
+                && index.terms[last] == slot
+                && index.fixed >= last
+                && index.restricted == index.terms.len()
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Paths: the ways to find the rows that may satisfy a predicate.
 
+use crate::error::Result;
 use crate::query::bind::Predicate;
 use crate::schema::domain::{Edge, Interval, Side};
 use crate::schema::{Definition, entry, term};
@@ -30,8 +31,10 @@ pub(crate) struct GetPath {
 pub(crate) struct IndexPath {
     /// The definition.
     pub(crate) definition: Arc<Definition>,
-    /// Where its terms are in [`Plan::attributes`](super::Plan::attributes).
+    /// Where its terms are in [`Plan::slots`](super::Plan::slots).
     pub(crate) terms: Vec<usize>,
+    /// Where its covered columns are there.
+    pub(crate) covered: Vec<usize>,
     /// Where its entries are: sorted, and apart from each other.
     pub(crate) ranges: Vec<EntryRange>,
     /// So many leading terms have one and the same value in all entries read.
@@ -61,28 +64,50 @@ pub(crate) struct EntryRange {
 }
 
 impl EntryRange {
-    /// The entries whose terms start with `terms`, an encoded list that is not empty.
+    /// The entries whose terms start with `terms`, a list of key forms that is not empty.
     pub(crate) fn prefix(definition: &Definition, terms: &[u8]) -> Self {
         let start = key(definition, terms);
         let stop = entry::after_prefix(&start);
         Self { salts: salts(definition, terms), start, stop }
     }
 
-    /// The entries whose terms start with `terms` and go on with one of an interval; nulls are left out.
-    pub(crate) fn interval(definition: &Definition, terms: &[u8], interval: &Interval) -> Self {
-        let start = match &interval.from {
-            Edge::At(value, Side::Below) => Some(key(definition, &[terms, value].concat())),
-            Edge::At(value, Side::Above) => entry::after_prefix(&key(definition, &[terms, value].concat())),
-            // Null is below all values, and satisfies no condition.
-            Edge::Start | Edge::End => Some(key(definition, &[terms, &[term::NULL + 1]].concat())),
+    /// The entries whose terms start with `terms`, key forms of leading terms, and go on with one of an interval of whole
+    /// terms; nulls are left out. Near an edge whose value is cut in the keys, entries beside the interval are among them.
+    ///
+    /// # Errors
+    /// [`Corrupt`](crate::error::ErrorKind::Corrupt) when an edge is no whole term.
+    pub(crate) fn interval(definition: &Definition, terms: &[u8], place: usize, interval: &Interval) -> Result<Self> {
+        let shape = definition.shape(place);
+        let (low, high) =
+            if shape.descending { (&interval.to, &interval.from) } else { (&interval.from, &interval.to) };
+        // Null is below all values, above them where they descend, and satisfies no condition.
+        let (first, last) = if shape.descending {
+            (key(definition, terms), Some(key(definition, &[terms, &[!term::NULL]].concat())))
+        } else {
+            (key(definition, &[terms, &[term::NULL + 1]].concat()), entry::after_prefix(&key(definition, terms)))
         };
-        let stop = match &interval.to {
-            Edge::At(value, Side::Below) => Some(key(definition, &[terms, value].concat())),
-            Edge::At(value, Side::Above) => entry::after_prefix(&key(definition, &[terms, value].concat())),
-            Edge::Start | Edge::End => entry::after_prefix(&key(definition, terms)),
+        // Whether an edge is on the near side of its value, as keys are read.
+        let is_before = |side: Side| (side == Side::Below) != shape.descending;
+        let beside = |value: &Bytes| -> Result<(Vec<u8>, bool)> {
+            let (form, is_wide) = shape.reach(value)?;
+            Ok((key(definition, &[terms, form.as_ref()].concat()), is_wide))
         };
-        // There is always a key after an encoded value, whose type byte is not 0xFF.
-        Self { salts: salts(definition, terms), start: start.unwrap_or_default(), stop }
+        let start = match low {
+            Edge::Start | Edge::End => first,
+            Edge::At(value, side) => {
+                let (at, is_wide) = beside(value)?;
+                // There is always a key after an encoded value, whose type byte is not 0xFF.
+                if is_wide || is_before(*side) { at } else { entry::after_prefix(&at).unwrap_or_default() }
+            }
+        };
+        let stop = match high {
+            Edge::Start | Edge::End => last,
+            Edge::At(value, side) => {
+                let (at, is_wide) = beside(value)?;
+                if !is_wide && is_before(*side) { Some(at) } else { entry::after_prefix(&at) }
+            }
+        };
+        Ok(Self { salts: salts(definition, terms), start, stop })
     }
 
     /// Its first key under a salt, and the first key after it.
@@ -106,7 +131,7 @@ fn salts(definition: &Definition, terms: &[u8]) -> Range<u8> {
         return 0..definition.salts.max(1);
     }
     // The terms are encoded by the binder, so the first has a length; a whole list is hashed otherwise.
-    let first = term::len(terms).map_or(terms, |len| &terms[..len]);
+    let first = definition.shape(0).len(terms).map_or(terms, |len| &terms[..len]);
     let salt = entry::salt(definition, first, &[]);
     salt..salt + 1
 }
