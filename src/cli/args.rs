@@ -188,6 +188,12 @@ pub enum TableCommand {
         #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         versions: u32,
     },
+    /// Create the tables, attributes and indexes of the configuration that are not there yet
+    #[command(after_help = "Example:\n  sideindex --config shop.toml table apply")]
+    Apply {
+        /// The table's name; all tables of the configuration when left out
+        table: Option<String>,
+    },
     /// List the tables
     List,
     /// Print a table's attributes and indexes

@@ -16,6 +16,7 @@ mod put;
 mod query;
 mod session;
 mod table;
+mod table_apply;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Stop;

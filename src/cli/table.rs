@@ -15,6 +15,7 @@ pub async fn run(global: &Global, command: &TableCommand) -> Result<()> {
             session.catalog.declare(table, &attributes).await?;
             output::done(global, &format!("table {table} created"), &json!({ "table": table, "families": families }))
         }
+        TableCommand::Apply { table } => super::table_apply::run(global, table.as_deref()).await,
         TableCommand::List => {
             let session = Session::open(global).await?;
             for name in session.catalog.list_tables().await? {

@@ -156,6 +156,10 @@ fn index(fields: &Fields<'_>) -> Result<IndexConfig> {
     }
     let mut value_limit = Whole { value: None, least: 0, most: 16_384 };
     fields.fill("value_limit", &mut value_limit)?;
+    if let Some(limit @ 1..16) = value_limit.value {
+        let e = Error::invalid(format!("expected 0, which cuts none, or 16 bytes and more, found {limit}"));
+        return Err(fields.error("value_limit", e));
+    }
     Ok(IndexConfig {
         name,
         on,
