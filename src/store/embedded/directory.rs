@@ -4,11 +4,11 @@
 //! and renamed when it is whole, so an interrupted creation never looks like a store, and nothing else is ever removed. `torn-journal-….bin` is what was
 //! cut from a journal, see [`journal`].
 
-use super::{DurabilityMode, Options, error, journal};
-use crate::error::{Error, Result};
+use super::{DurabilityMode, Options, error, journal, layout};
+use crate::error::{Error, ErrorKind, Result};
 use fjall::{Database, JournalRecoveryError};
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind::NotFound;
+use std::io::ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem};
 use std::num::NonZero;
 use std::path::Path;
 
@@ -38,6 +38,7 @@ pub(super) fn open(path: &Path, options: Options) -> Result<(Database, Lock)> {
     if !database.try_exists().map_err(|e| at(e.into()))? {
         create(path, options).map_err(at)?;
     }
+    layout::check(&database)?;
     let opened = match open_database(&database, options) {
         Err(fjall::Error::JournalRecovery(JournalRecoveryError::ChecksumMismatch))
             if journal::cut_torn_tail(&database).map_err(at)? =>
@@ -85,11 +86,18 @@ fn refuse_foreign(path: &Path) -> Result<()> {
 }
 
 fn acquire(path: &Path) -> Result<Lock> {
-    let file = File::options().create(true).truncate(false).write(true).open(path.join(LOCK_FILE))?;
+    let name = path.join(LOCK_FILE);
+    let file = File::options().create(true).truncate(false).write(true).open(&name).map_err(|e| {
+        let hint = match e.kind() {
+            ReadOnlyFilesystem | PermissionDenied => "; a store can be opened only where it can be written",
+            _ => "",
+        };
+        Error::new(ErrorKind::Store, format!("cannot write {}: {e}{hint}", name.display())).with_source(e)
+    })?;
     match file.try_lock() {
         Ok(()) => Ok(Lock(file)),
         Err(TryLockError::WouldBlock) => Err(error::busy(path)),
-        Err(TryLockError::Error(e)) => Err(Error::from(e).within(path.display().to_string())),
+        Err(TryLockError::Error(e)) => Err(Error::from(e).within(name.display().to_string())),
     }
 }
 

@@ -14,6 +14,7 @@ mod directory;
 mod error;
 mod journal;
 mod key;
+mod layout;
 mod log;
 mod plan;
 mod read;
@@ -114,7 +115,8 @@ impl EmbeddedStore {
     /// * [`Store`](crate::error::ErrorKind::Store) when files cannot be read or written.
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         let (database, lock) = directory::open(path, options)?;
-        let tables = Arc::new(Tables::open(&database, options)?);
+        let tables = Tables::open(&database, options).map_err(|e| e.within(path.display().to_string()))?;
+        let tables = Arc::new(tables);
         let committer = commit::Committer::start(&database, &tables, options.durability)?;
         Ok(Self(Arc::new(Shared { committer, tables, database, _lock: lock })))
     }
