@@ -143,6 +143,14 @@ Examples:
   sideindex --data D query \"SELECT COUNT(*) FROM packages WHERE depends = 'libc6'\" --consistency indexed
   sideindex --data D query \"SELECT COUNT(*) FROM packages\" --allow-scan")]
     Query(QueryArgs),
+    /// Check a store without changing it
+    #[command(after_help = "\
+Reads everything: files, cells, change logs, schemas, index entries. Says what is wrong and what to do; exits with 1 when
+something has to be repaired. The store must not be in use.
+
+Example:
+  sideindex --data D doctor")]
+    Doctor,
     /// Check and show the settings
     #[command(subcommand)]
     Config(ConfigCommand),

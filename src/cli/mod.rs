@@ -8,6 +8,7 @@ mod config;
 mod csv;
 mod delete;
 mod demo;
+mod doctor;
 mod get;
 mod index;
 mod load;
@@ -65,6 +66,7 @@ async fn run(cli: &Cli, stop: Stop) -> Result<()> {
     let global = || Global::new(&cli.global, stop.clone());
     match &cli.command {
         Command::Completions { shell } => completions::run(*shell),
+        Command::Doctor => doctor::run(&global()?).await,
         Command::Config(command) => config::run(&cli.global, command),
         Command::Table(command) => table::run(&global()?, command).await,
         Command::Load(args) => load::run(&global()?, args).await,

@@ -15,8 +15,8 @@ use std::path::Path;
 const FORMAT: &str = "sideindex embedded store, format 1\n";
 const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_DRAFT: &str = "FORMAT.new";
-const LOCK_FILE: &str = "LOCK";
-const DATABASE: &str = "db";
+pub(super) const LOCK_FILE: &str = "LOCK";
+pub(super) const DATABASE: &str = "db";
 const DATABASE_DRAFT: &str = "db.new";
 /// Bytes of full journals that are kept before the tables that need them are written to files; the one in use comes on
 /// top, up to as much again. Opening reads them all, at about 60 MiB a second. fjall allows no less.
@@ -33,7 +33,11 @@ pub(super) fn open(path: &Path, options: Options) -> Result<(Database, Lock)> {
     fs::create_dir_all(path).map_err(|e| at(e.into()))?;
     refuse_foreign(path).map_err(at)?;
     let lock = acquire(path)?;
-    check_format(path).map_err(at)?;
+    if path.join(FORMAT_FILE).try_exists().map_err(|e| at(e.into()))? {
+        check_format(path).map_err(at)?;
+    } else {
+        mark(path).map_err(at)?;
+    }
     let database = path.join(DATABASE);
     if !database.try_exists().map_err(|e| at(e.into()))? {
         create(path, options).map_err(at)?;
@@ -101,24 +105,27 @@ fn acquire(path: &Path) -> Result<Lock> {
     }
 }
 
-fn check_format(path: &Path) -> Result<()> {
-    match fs::read(path.join(FORMAT_FILE)) {
-        Ok(found) if found == FORMAT.as_bytes() => Ok(()),
-        Ok(found) => Err(Error::corrupt(format!(
-            "expected {:?} in {FORMAT_FILE}, found {:?}: written by another version of sideindex, or not a store",
-            FORMAT.trim_end(),
-            String::from_utf8_lossy(&found[..found.len().min(80)]).trim_end()
-        ))),
-        Err(e) if e.kind() == NotFound => {
-            let draft = path.join(FORMAT_DRAFT);
-            fs::write(&draft, FORMAT)?;
-            File::open(&draft)?.sync_all()?;
-            fs::rename(&draft, path.join(FORMAT_FILE))?;
-            sync_directory(path)?;
-            path.parent().filter(|p| !p.as_os_str().is_empty()).map_or(Ok(()), sync_directory)
-        }
-        Err(e) => Err(e.into()),
+/// Whether the store is of the format we know.
+pub(super) fn check_format(path: &Path) -> Result<()> {
+    let found = fs::read(path.join(FORMAT_FILE))?;
+    if found == FORMAT.as_bytes() {
+        return Ok(());
     }
+    Err(Error::corrupt(format!(
+        "expected {:?} in {FORMAT_FILE}, found {:?}: written by another version of sideindex, or not a store",
+        FORMAT.trim_end(),
+        String::from_utf8_lossy(&found[..found.len().min(80)]).trim_end()
+    )))
+}
+
+/// Makes the directory a store.
+fn mark(path: &Path) -> Result<()> {
+    let draft = path.join(FORMAT_DRAFT);
+    fs::write(&draft, FORMAT)?;
+    File::open(&draft)?.sync_all()?;
+    fs::rename(&draft, path.join(FORMAT_FILE))?;
+    sync_directory(path)?;
+    path.parent().filter(|p| !p.as_os_str().is_empty()).map_or(Ok(()), sync_directory)
 }
 
 fn create(path: &Path, options: Options) -> Result<()> {

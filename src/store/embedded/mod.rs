@@ -12,6 +12,7 @@ mod cells;
 mod commit;
 mod directory;
 mod error;
+mod inspect;
 mod journal;
 mod key;
 mod layout;
@@ -23,6 +24,8 @@ mod row;
 mod scan;
 mod tables;
 mod write;
+
+pub use inspect::Inspection;
 
 use super::{Capabilities, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
 use crate::error::Result;
