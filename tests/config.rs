@@ -89,7 +89,7 @@ fn config_show_says_where_each_value_is_from() {
     };
     assert_eq!(shown.len(), SETTINGS.len());
     assert_eq!(from("store.data"), (json!("data"), "sideindex.toml:2".to_owned()));
-    assert_eq!(from("query.time_limit"), (json!("30 s"), "sideindex.toml:5".to_owned()));
+    assert_eq!(from("query.time_limit"), (json!("30s"), "sideindex.toml:5".to_owned()));
     assert_eq!(from("store.cache_bytes"), (json!("1 GiB"), "SIDEINDEX_STORE_CACHE_BYTES".to_owned()));
     assert_eq!(from("store.durability"), (json!("fsync"), "default".to_owned()));
     assert_eq!(from("output.format"), (json!("json"), "--format".to_owned()));

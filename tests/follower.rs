@@ -476,3 +476,37 @@ async fn definitions_are_built_together_and_kept() {
     assert!(error.to_string().contains("definition down exists already: (size desc), ordered"), "{error}");
     assert!(world.catalog.table(TABLE).await.unwrap().definition("fresh").is_none());
 }
+
+/// Deleted rows leave nothing in the state table once they are purged; what comes later is found all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_purge_forgets_what_quiet_rows_left_behind() {
+    let world = World::new().await;
+    for (row, colour) in [("r1", "red"), ("r2", "blue"), ("r3", "red")] {
+        world.put(row, &[("colour", colour.into()), ("size", 1.into())]).await;
+    }
+    world.writer.delete(&["r1".into(), "r2".into()]).await.unwrap();
+    let future = sideindex::clock::now() + 60_000;
+    world.write("r4", vec![Cell::delete(CellKind::DeleteColumn, "a", "colour", future)]).await;
+    let schema = Arc::new(world.catalog.table(TABLE).await.unwrap());
+    let maintainer = Maintainer::new(Arc::new(world.store.clone()), Arc::clone(&schema));
+    let source = ChangeLogSource::open(world.store.clone(), TABLE).await.unwrap();
+    let mut follower = Follower::new(world.catalog.clone(), maintainer, source, FollowerOptions::default());
+    let error = follower.purge(future).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    // The write helper's timestamps may be ahead of the clock by as many milliseconds as a row was written in one.
+    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    let horizon = sideindex::clock::now();
+    let purged = follower.purge(horizon).await.unwrap();
+    assert_eq!((purged.rows, purged.purged), (4, 2), "r3 has nothing to purge, r4 a tombstone of the future");
+    let schema = world.catalog.table(TABLE).await.unwrap();
+    assert!(schema.definitions().iter().all(|d| d.floor == horizon + 1));
+    let mut state = world.store.scan(&schema.state_table(), Scan::all()).await.unwrap();
+    let left: Vec<_> = state.next_page().await.unwrap().rows.into_iter().map(|row| row.key).collect();
+    assert_eq!(left, ["r3", "r4"]);
+    // An old change that comes again, below the floor, changes nothing; a new one is found.
+    world.write("r2", vec![Cell::put("a", "colour", 5, "blue")]).await;
+    world.put("r1", &[("colour", "red".into())]).await;
+    world.apply().await;
+    assert_eq!(world.both("colour = 'red'").await, ["r1", "r3"]);
+    assert!(world.both("colour = 'blue'").await.is_empty());
+}

@@ -167,6 +167,14 @@ Examples:
     /// Bring indexes up to date with the change log
     #[command(after_help = "Example:\n  sideindex --data D apply packages")]
     Apply(ApplyArgs),
+    /// Forget what quiet rows have left behind: tombstones, superseded candidates, entries in doubt
+    #[command(after_help = "\
+Rows that were written since then are left alone. Changes that are older and come again are settled by the base row, which
+costs more: keep to what the change stream may still bring. `compact` then frees the space.
+
+Example:
+  sideindex --data D purge packages --older-than 7d")]
+    Purge(PurgeArgs),
     /// Measure loads and lookups on the bundled catalogue
     #[command(after_help = "Example:\n  sideindex bench --runs 3")]
     Bench(BenchArgs),
@@ -350,6 +358,15 @@ pub struct QueryArgs {
 pub struct ApplyArgs {
     /// The table's name; all tables when left out
     pub table: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct PurgeArgs {
+    /// The table's name
+    pub table: String,
+    /// Rows whose last change is older than this
+    #[arg(long, default_value = "7d", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub older_than: std::time::Duration,
 }
 
 #[derive(Debug, Args)]

@@ -13,6 +13,7 @@ mod get;
 mod index;
 mod load;
 mod output;
+mod purge;
 mod put;
 mod query;
 mod session;
@@ -75,6 +76,7 @@ async fn run(cli: &Cli, stop: Stop) -> Result<()> {
         Command::Delete(args) => delete::run(&global()?, args).await,
         Command::Index(command) => index::run(&global()?, command).await,
         Command::Apply(args) => apply::run(&global()?, args).await,
+        Command::Purge(args) => purge::run(&global()?, args).await,
         Command::Demo(args) => demo::run(&global()?, args).await,
         Command::Query(args) => query::run(&global()?, args).await,
         Command::Bench(args) => bench::run(&global()?, args).await,

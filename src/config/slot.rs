@@ -254,15 +254,11 @@ impl Slot for Size {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit<T>(pub Option<T>);
 
-const TIMES: [(&str, f64); 4] = [("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3_600.0)];
-/// The longest time that can be set.
-const LONGEST: f64 = 1e6 * 3_600.0;
+/// The longest time that can be set: a year.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
 
 fn time_of(text: &str) -> Option<Duration> {
-    let (number, unit) = with_unit(text)?;
-    let (_, factor) = TIMES.iter().find(|(name, _)| *name == unit)?;
-    let seconds = number * factor;
-    (seconds > 0.0 && seconds <= LONGEST).then(|| Duration::from_secs_f64(seconds))
+    humantime::parse_duration(text).ok().filter(|time| !time.is_zero() && *time <= LONGEST)
 }
 
 impl std::str::FromStr for Limit<Duration> {
@@ -289,11 +285,7 @@ impl Slot for Limit<Duration> {
     }
 
     fn shown(&self) -> Option<String> {
-        let Some(time) = self.0 else { return Some(quoted("none")) };
-        Some(quoted(&match time.subsec_millis() {
-            0 => format!("{} s", time.as_secs()),
-            _ => format!("{} ms", time.as_millis()),
-        }))
+        Some(quoted(&self.0.map_or("none".to_owned(), |time| humantime::format_duration(time).to_string())))
     }
 }
 

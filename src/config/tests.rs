@@ -139,7 +139,7 @@ fn sizes_and_times_are_read_as_people_write_them() {
     }
     for (text, limit) in [
         ("500 ms", Some(Duration::from_millis(500))),
-        ("1.5 s", Some(Duration::from_millis(1_500))),
+        ("1s 500ms", Some(Duration::from_millis(1_500))),
         ("2 min", Some(Duration::from_secs(120))),
         ("1h", Some(Duration::from_secs(3_600))),
         ("none", None),
@@ -201,7 +201,7 @@ fn every_setting_is_read_from_both_and_shown_as_it_was_given() {
         "output.format" => "\"csv\"",
         "query.consistency" => "\"indexed\"",
         "query.allow_scan" => "true",
-        "query.time_limit" => "\"7 s\"",
+        "query.time_limit" => "\"7s\"",
         other => panic!("give {other} a value here that is not its default"),
     };
     for setting in SETTINGS {

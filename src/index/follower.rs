@@ -1,6 +1,7 @@
 //! Feeding a maintainer from a source, and acknowledging what is durable.
 
 use super::maintainer::{Counts, Maintainer, Mode, Outcome, by_row, last_position};
+use super::purge::{self, Purged};
 use super::recheck;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ChangeEvent, Timestamp};
@@ -112,6 +113,31 @@ impl<S: Source> Follower<S> {
                 () = pause(due) => {}
             }
         }
+    }
+
+    /// Purges what rows that were last written at or before `horizon` (in milliseconds since 1970) have left behind:
+    /// tombstones, superseded candidates, entries that linger. What the source may still bring again is settled by the base
+    /// row, at a cost: keep the horizon behind its retention. The source is applied to its end first. This must be the only
+    /// follower of the table.
+    ///
+    /// # Errors
+    /// As [`Self::catch_up`]; [`ErrorKind::InvalidInput`] for a horizon in the future.
+    pub async fn purge(&mut self, horizon: Timestamp) -> Result<Purged> {
+        let now = crate::clock::now();
+        if horizon > now {
+            return Err(Error::invalid(format!(
+                "expected a horizon in the past, found {horizon}, {} ms from now",
+                horizon - now
+            )));
+        }
+        self.catch_up(|_| {}).await?;
+        self.busy = true;
+        purge::raise_floors(&self.catalog, &self.maintainer.schema().name, horizon).await?;
+        self.refresh().await?;
+        let purged = purge::rows(&self.maintainer, self.catalog.store(), horizon).await?;
+        self.catalog.store().sync().await?;
+        self.busy = false;
+        Ok(purged)
     }
 
     /// Takes over definitions that were added or changed.

@@ -264,7 +264,8 @@ impl Maintainer {
         });
         self.write_state(raises.collect()).await?;
         let raised = self.read_state(rows.clone()).await?;
-        let shown = self.read_base(&open, rows.clone()).await?;
+        let codes = open.iter().flat_map(|(_, unsettled)| unsettled).map(|u| u.change.code).collect();
+        let shown = self.read_base(&codes, rows.clone()).await?;
         let mut puts = Vec::new();
         for (((i, unsettled), view), (row, shown)) in open.iter().zip(&raised).zip(rows.iter().zip(&shown)) {
             let work = &mut wave[*i];
@@ -339,7 +340,7 @@ impl Maintainer {
     }
 
     /// What a base row shows of a term.
-    fn shown(&self, code: Code, row: &Row) -> Shown {
+    pub(super) fn shown(&self, code: Code, row: &Row) -> Shown {
         let attribute = self.schema.attribute_by_code(code)?;
         let cell = row.newest(attribute.family.as_bytes(), attribute.qualifier.as_bytes())?;
         // A value that can't be decoded is on its way to quarantine, or there already; no value is in the index for it.
@@ -356,8 +357,8 @@ impl Maintainer {
         Ok(count)
     }
 
-    async fn read_base(&self, open: &[(usize, Vec<Unsettled>)], rows: Vec<Bytes>) -> Result<Vec<Row>> {
-        let codes: BTreeSet<Code> = open.iter().flat_map(|(_, unsettled)| unsettled).map(|u| u.change.code).collect();
+    /// Reads some attributes of base rows.
+    pub(super) async fn read_base(&self, codes: &BTreeSet<Code>, rows: Vec<Bytes>) -> Result<Vec<Row>> {
         let columns = codes
             .iter()
             .filter_map(|code| self.schema.attribute_by_code(*code))
@@ -367,7 +368,7 @@ impl Maintainer {
         self.store.get(&self.schema.name, &rows, &spec).await
     }
 
-    async fn read_state(&self, rows: Vec<Bytes>) -> Result<Vec<View>> {
+    pub(super) async fn read_state(&self, rows: Vec<Bytes>) -> Result<Vec<View>> {
         let rows = self.store.get(&self.schema.state_table(), &rows, &ReadSpec::default()).await?;
         rows.iter()
             .map(|row| View::decode(row).map_err(|e| e.within(format!("state row {}", row.key.escape_ascii()))))

@@ -12,11 +12,14 @@ pub mod change;
 pub mod derive;
 mod follower;
 mod maintainer;
+#[doc(hidden)]
+pub mod purge;
 mod quarantine;
 mod recheck;
 pub mod settle;
 
 pub use follower::{Follower, FollowerOptions, Progress};
 pub use maintainer::{Counts, Maintainer, Mode, Outcome, Rules};
+pub use purge::Purged;
 pub use quarantine::Quarantined;
 pub use recheck::pending_rechecks;

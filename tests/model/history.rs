@@ -5,7 +5,7 @@ use crate::stepped::{Stepped, Turn, step};
 use bytes::Bytes;
 use futures::executor::block_on;
 use sideindex::index::candidates::View;
-use sideindex::index::{Maintainer, Mode as ApplyMode, Rules};
+use sideindex::index::{Maintainer, Mode as ApplyMode, Rules, purge};
 use sideindex::model::{Cell, CellKind, ChangeEvent, Position, RowMutation};
 use sideindex::query;
 use sideindex::schema::domain::Domain;
@@ -35,6 +35,8 @@ pub enum Mode {
     Build,
     /// Events seen before the base shows them.
     Early,
+    /// Any order, duplicates; now and then what is behind a horizon is purged.
+    Purge,
 }
 
 /// An entry: the definition's place and one value, or null, per term.
@@ -167,6 +169,16 @@ impl World {
         history.play(mode, &mut rng);
         history.end();
         history.judge()
+    }
+
+    /// Runs one history, purges what it left behind, and judges then; with the number of candidates that stay.
+    pub fn run_and_purge(&self, mode: Mode, seed: u64) -> (Verdict, usize) {
+        let mut rng = fastrand::Rng::with_seed(seed ^ 0x5eed);
+        let history = History::new(self, seed, Rules::default(), random_events(&mut rng));
+        history.play(mode, &mut rng);
+        history.end();
+        history.purge(1_000);
+        (history.judge(), history.candidates())
     }
 
     /// Many updates of one row, mostly in order, with now and then a late one, a repeated one or a deletion.
@@ -330,6 +342,21 @@ impl<'a> History<'a> {
                 interleave(vec![self.consume(mine), self.consume(others)], rng);
             }
             Mode::Build => self.play_build(rng),
+            Mode::Purge => {
+                let mut order: Vec<usize> = (0..n).flat_map(|i| vec![i; 1 + usize::from(rng.u8(..3) == 0)]).collect();
+                if rng.bool() {
+                    rng.shuffle(&mut order);
+                }
+                if rng.u8(..3) == 0 {
+                    self.commit(n);
+                }
+                for i in order {
+                    self.finish(self.consume(vec![i]));
+                    if rng.u8(..2) == 0 {
+                        self.purge(rng.i64(0..=9));
+                    }
+                }
+            }
             Mode::Early => {
                 let lagging = async {
                     for i in 0..n {
@@ -429,6 +456,27 @@ impl<'a> History<'a> {
                 assert!(outcome.late.is_empty());
             }
             maintainer.flush().await.unwrap();
+        }));
+    }
+
+    /// Purges what the row left behind at or below a horizon.
+    fn purge(&self, horizon: i64) {
+        let schema = Arc::clone(&self.schema.borrow());
+        let raised = schema
+            .definitions()
+            .iter()
+            .map(|d| Definition {
+                floor: if self.rules.floor { d.floor.max(horizon + 1) } else { d.floor },
+                ..d.clone()
+            })
+            .collect();
+        let attributes = schema.attributes().cloned().collect();
+        let schema = TableSchema::new(schema.name.clone(), schema.families.clone(), attributes, raised);
+        *self.schema.borrow_mut() = Arc::new(schema);
+        let schema = Arc::clone(&self.schema.borrow());
+        let maintainer = Maintainer::with_rules(Arc::clone(&self.store), schema, self.rules);
+        self.finish(Box::pin(async {
+            purge::one_row(&maintainer, &self.store, self.row.clone(), horizon).await.unwrap();
         }));
     }
 

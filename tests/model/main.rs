@@ -70,6 +70,32 @@ fn events_before_the_base_shows_them() {
     prove(Mode::Early);
 }
 
+#[test]
+fn purges_between_the_events() {
+    prove(Mode::Purge);
+}
+
+/// Afterwards an attribute has one candidate at most, and of what lingers only that stays which pruning had forgotten.
+#[test]
+fn a_purge_takes_what_is_remembered() {
+    let world = World::open();
+    let (mut before, mut after) = (0, 0);
+    for seed in 0..1_000 {
+        for mode in [Mode::Perm, Mode::Crash] {
+            before += world.run(mode, seed, Rules::default()).outdated.len();
+            let (verdict, candidates) = world.run_and_purge(mode, seed);
+            assert!(
+                verdict.missing.is_empty() && verdict.wrong.is_empty(),
+                "{mode:?}, SIDEINDEX_SEED={seed}: {verdict:#?}"
+            );
+            assert!(candidates <= base::COLUMNS.len(), "{mode:?}, SIDEINDEX_SEED={seed}: {candidates} candidates");
+            after += verdict.outdated.len();
+        }
+    }
+    println!("outdated entries: {before} before, {after} after");
+    assert!(after < before / 2);
+}
+
 /// A test of the tests: with a rule switched off some history must go wrong.
 fn notices(rules: Rules, mode: Mode) {
     let world = World::open();
@@ -92,6 +118,11 @@ fn notices_a_missing_settle() {
 #[test]
 fn notices_a_missing_floor() {
     notices(Rules { floor: false, ..Rules::default() }, Mode::Build);
+}
+
+#[test]
+fn notices_a_purge_that_raises_no_floor() {
+    notices(Rules { floor: false, ..Rules::default() }, Mode::Purge);
 }
 
 #[test]
