@@ -31,14 +31,14 @@
 //!
 //! let writer = Writer::open(&catalog, "things").await?;
 //! let attributes = vec![("colour".to_owned(), "red".into()), ("tags".to_owned(), vec!["new", "small"].into())];
-//! writer.write(&[RowChange { row: "thing-1".into(), timestamp: None, attributes, origin: None }]).await?;
+//! writer.write(&[RowChange { row: Some("thing-1".into()), timestamp: None, attributes, origin: None }]).await?;
 //!
 //! // Built from what is there,
 //! let spec = DefinitionSpec { name: "by_tags".into(), on: vec!["tags".into()], ..DefinitionSpec::default() };
 //! sideindex::build::create(&catalog, &store, "things", &[spec], |_| {}).await?;
 //! // and kept in step with what comes.
 //! let attributes = vec![("tags".to_owned(), vec!["small"].into())];
-//! writer.write(&[RowChange { row: "thing-2".into(), timestamp: None, attributes, origin: None }]).await?;
+//! writer.write(&[RowChange { row: Some("thing-2".into()), timestamp: None, attributes, origin: None }]).await?;
 //! let schema = Arc::new(catalog.table("things").await?);
 //! let maintainer = Maintainer::new(Arc::new(store.clone()), Arc::clone(&schema));
 //! let source = ChangeLogSource::open(store.clone(), "things").await?;

@@ -112,6 +112,10 @@ fn the_file_is_found_and_its_settings_hold() {
     let mut query = sideindex(dir.path(), &["query", "SELECT id FROM t WHERE colour = 'red'"]);
     let output = query.env("SIDEINDEX_CONFIG", &file).output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "{\"id\":\"x\"}\n");
+    // A limit is a limit.
+    let mut query = sideindex(dir.path(), &["query", "SELECT id FROM t WHERE colour = 'red'"]);
+    let (code, message) = fails(query.env("SIDEINDEX_CONFIG", &file).env("SIDEINDEX_QUERY_TIME_LIMIT", "1ns"));
+    assert_eq!(code, Some(6), "{message}");
     // Without either nothing is set.
     let (code, message) = fails(&mut sideindex(dir.path(), &["table", "list"]));
     assert_eq!(code, Some(3));

@@ -6,7 +6,10 @@ use serde::Deserialize;
 use sideindex::model::{Cell, CellKind};
 use sideindex::schema::state::{self, Candidate, TermValue};
 use sideindex::schema::term::Shape;
-use sideindex::schema::{Attribute, AttributeValue, BaseEncoding, Definition, Lifecycle, Value, encoding, entry, term};
+use sideindex::schema::{
+    Attribute, AttributeValue, BaseEncoding, Decimal, Definition, Lifecycle, ScalarType, Value, calendar, encoding,
+    entry, term,
+};
 use std::cmp::Ordering;
 
 fn encoded(value: &Value) -> Vec<u8> {
@@ -21,8 +24,23 @@ fn text() -> impl Strategy<Value = String> {
         .prop_map(|chars| chars.into_iter().collect())
 }
 
+/// Decimals near each other, decimals of every size, and the same numbers in several spellings.
+fn decimal() -> impl Strategy<Value = Decimal> {
+    let near = (-1_100..1_100i64, 0..4u32).prop_map(|(n, scale)| format!("{n}e-{scale}"));
+    let any = ("[+-]?[0-9]{1,40}", -900..900i32).prop_map(|(digits, exponent)| format!("{digits}e{exponent}"));
+    let long = "-?[1-9][0-9]{0,999}\\.[0-9]{0,1000}";
+    prop_oneof![4 => near, 4 => any, 1 => long].prop_map(|text| text.parse().unwrap())
+}
+
+fn bytes() -> impl Strategy<Value = bytes::Bytes> {
+    prop::collection::vec(prop_oneof![Just(0), Just(1), Just(0xFF), any::<u8>()], 0..12).prop_map(Into::into)
+}
+
 fn value() -> impl Strategy<Value = Value> {
     prop_oneof![
+        decimal().prop_map(Value::Decimal),
+        prop_oneof![any::<i64>(), -3..3i64, 1_700_000_000_000..1_800_000_000_000i64].prop_map(Value::Timestamp),
+        bytes().prop_map(Value::Bytes),
         any::<bool>().prop_map(Value::from),
         prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX), -3..3i64].prop_map(Value::from),
         prop_oneof![any::<f64>(), Just(-0.0), Just(f64::NAN), Just(f64::NEG_INFINITY)].prop_map(Value::from),
@@ -68,9 +86,10 @@ proptest! {
         let _ = entry::decode_value(&bytes);
         let _ = sideindex::source::file::parse(&bytes);
         let _ = state::decode(&Cell::put("s", bytes.clone(), 1, bytes.clone()));
-        for encoding in [BaseEncoding::Utf8, BaseEncoding::Json] {
-            for kind in ["text", "int", "float", "bool", "text[]", "int[]"] {
-                let _ = encoding::decode(&attribute(kind, encoding), &bytes);
+        for encoding in BaseEncoding::ALL {
+            for kind in ScalarType::ALL.map(|s| s.name().to_owned()) {
+                let _ = encoding::decode(&attribute(&kind, encoding), &bytes);
+                let _ = encoding::decode(&attribute(&format!("{kind}[]"), encoding), &bytes);
             }
         }
     }
@@ -87,16 +106,48 @@ proptest! {
     }
 
     #[test]
-    fn base_encodings_round_trip(v in value(), many in prop::collection::vec(text(), 1..4)) {
-        let kind = match &v { Value::Bool(_) => "bool", Value::Int(_) => "int", Value::Float(_) => "float", Value::Text(_) => "text" };
-        for encoding in [BaseEncoding::Utf8, BaseEncoding::Json] {
-            let attribute = attribute(kind, encoding);
+    fn base_encodings_round_trip(v in value(), many in prop::collection::vec(value(), 1..4)) {
+        for encoding in BaseEncoding::ALL {
+            let attribute = attribute(kind(&v), encoding);
             let value = AttributeValue::One(v.clone());
-            prop_assert_eq!(encoding::decode(&attribute, &encoding::encode(&attribute, &value)).unwrap(), value);
+            let decoded = encoding::decode(&attribute, &encoding::encode(&attribute, &value)).unwrap();
+            prop_assert_eq!(&decoded, &value);
+            // Not only equal: the same to whoever reads it.
+            prop_assert_eq!(decoded.to_string(), value.to_string());
         }
-        let attribute = attribute("text[]", BaseEncoding::Json);
-        let value = AttributeValue::Many(many.into_iter().map(Value::Text).collect());
+        let attribute = attribute(&format!("{}[]", kind(&many[0])), BaseEncoding::Json);
+        let same = many.iter().filter(|v| kind(v) == kind(&many[0])).cloned().collect();
+        let value = AttributeValue::Many(same);
         prop_assert_eq!(encoding::decode(&attribute, &encoding::encode(&attribute, &value)).unwrap(), value);
+    }
+
+    #[test]
+    fn what_is_shown_reads_back(v in value()) {
+        prop_assert_eq!(encoding::parse(&attribute(kind(&v), BaseEncoding::Utf8), &v.to_string()).unwrap(), v.clone());
+        let json = encoding::from_json(&attribute(kind(&v), BaseEncoding::Json), &v.to_json()).unwrap();
+        prop_assert_eq!(json, Some(AttributeValue::One(v)));
+    }
+
+    /// Decimals against whole numbers of hundredths.
+    #[test]
+    fn decimals_are_ordered_like_numbers(a in -100_000..100_000i64, b in -100_000..100_000i64) {
+        let decimal = |n: i64| Value::Decimal(format!("{}{}.{:02}", if n < 0 { "-" } else { "" }, n.abs() / 100, n.abs() % 100).parse().unwrap());
+        prop_assert_eq!(encoded(&decimal(a)).cmp(&encoded(&decimal(b))), a.cmp(&b));
+    }
+
+    /// Timestamps against the calendar, counted out day by day.
+    #[test]
+    fn timestamps_are_shown_by_the_calendar(days in 0..40_000i64, ms in 0..86_400_000i64) {
+        let (mut year, mut month, mut day) = (1970, 0, days);
+        let leap = |y: i64| y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
+        let length = |y: i64, m: usize| [31, if leap(y) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][m];
+        while day >= length(year, month) {
+            day -= length(year, month);
+            (year, month) = if month == 11 { (year + 1, 0) } else { (year, month + 1) };
+        }
+        let (s, ms_) = (ms / 1000, ms % 1000);
+        let shown = format!("{year}-{:02}-{:02}T{:02}:{:02}:{:02}.{ms_:03}Z", month + 1, day + 1, s / 3600, s / 60 % 60, s % 60);
+        prop_assert_eq!(calendar::show(days * 86_400_000 + ms), shown);
     }
 
     #[test]
@@ -111,6 +162,15 @@ proptest! {
         prop_assert!(key.starts_with(&entry::prefix(key[0], definition.code, &terms)));
         let after = entry::after_prefix(&entry::prefix(key[0], definition.code, &terms)).unwrap();
         prop_assert!(key < after);
+    }
+
+    #[test]
+    fn descending_key_forms_of_every_type_reverse_the_order((a, b) in same_type_pair(), tail in any::<[u8; 3]>()) {
+        let shape = Shape { descending: true, limit: 0 };
+        let form = |v: &Value| shape.encode(&encoded(v)).unwrap().into_owned();
+        prop_assert_eq!(form(&a).cmp(&form(&b)), b.cmp(&a));
+        prop_assert_eq!(shape.len(&[form(&a), tail.to_vec()].concat()).unwrap(), form(&a).len());
+        prop_assert_eq!(shape.decode(&form(&a)).unwrap().unwrap().into_owned(), encoded(&a));
     }
 
     #[test]
@@ -166,6 +226,18 @@ proptest! {
     }
 }
 
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Bool(_) => "bool",
+        Value::Int(_) => "int",
+        Value::Float(_) => "float",
+        Value::Decimal(_) => "decimal",
+        Value::Timestamp(_) => "timestamp",
+        Value::Text(_) => "text",
+        Value::Bytes(_) => "bytes",
+    }
+}
+
 /// Texts around the limits, alike at the start, with characters of several bytes and zeros.
 fn long_text() -> impl Strategy<Value = String> {
     let part = prop::sample::select(vec!["a", "a", "b", "é", "€", "𝄞", "\0", "\u{1}"]);
@@ -180,6 +252,7 @@ fn attribute(kind: &str, encoding: BaseEncoding) -> Attribute {
         encoding,
         family: "f".into(),
         qualifier: "x".into(),
+        key_part: None,
     }
 }
 

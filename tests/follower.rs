@@ -7,7 +7,7 @@ use sideindex::error::{Error, ErrorKind, Result};
 use sideindex::index::{self, Counts, Follower, FollowerOptions, Maintainer};
 use sideindex::model::{Cell, CellKind, Row, RowMutation};
 use sideindex::query::{self, Consistency};
-use sideindex::schema::{Catalog, DefinitionSpec, QUARANTINE_TABLE, entry, term};
+use sideindex::schema::{AttributeSpec, Catalog, DefinitionSpec, QUARANTINE_TABLE, entry, term};
 use sideindex::source::{self, ChangeLogSource};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
 use sideindex::store::{Capabilities, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
@@ -109,7 +109,7 @@ impl World {
         let catalog = Catalog::open(Arc::new(store.clone()) as Arc<dyn Store>).await.unwrap();
         catalog.create_table(TABLE, &["a".to_owned()], 10).await.unwrap();
         let types = [("colour", "text"), ("size", "int")];
-        let types: Vec<_> = types.iter().map(|(n, t)| ((*n).to_owned(), t.parse().unwrap())).collect();
+        let types: Vec<_> = types.iter().map(|(n, t)| AttributeSpec::new(*n, t.parse().unwrap())).collect();
         catalog.declare(TABLE, &types).await.unwrap();
         for (name, on) in [("by_colour", vec!["colour"]), ("by_size", vec!["size"]), ("both", vec!["colour", "size"])] {
             let on = on.into_iter().map(str::to_owned).collect();
@@ -122,7 +122,7 @@ impl World {
 
     async fn put(&self, row: &str, attributes: &[(&str, serde_json::Value)]) {
         let attributes = attributes.iter().map(|(n, v)| ((*n).to_owned(), v.clone())).collect();
-        let change = write::RowChange { row: row.to_owned().into(), timestamp: None, attributes, origin: None };
+        let change = write::RowChange { row: Some(row.to_owned().into()), timestamp: None, attributes, origin: None };
         self.writer.write(&[change]).await.unwrap();
     }
 
@@ -233,7 +233,7 @@ async fn an_entry_too_long_for_a_row_key_goes_to_quarantine_by_definition() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_with_too_many_combinations_is_found_again_when_it_has_fewer() {
     let world = World::new().await;
-    let arrays = ["left", "right"].map(|name| (name.to_owned(), "int[]".parse().unwrap()));
+    let arrays = ["left", "right"].map(|name| AttributeSpec::new(name, "int[]".parse().unwrap()));
     world.catalog.declare(TABLE, &arrays).await.unwrap();
     let on = vec!["left".to_owned(), "right".to_owned()];
     let spec = DefinitionSpec { name: "pairs".to_owned(), on, ..DefinitionSpec::default() };
@@ -314,7 +314,7 @@ async fn two_catalogs_of_one_store_never_give_one_code_twice() {
     let world = World::new().await;
     let other = Catalog::open(Arc::new(world.store.clone()) as Arc<dyn Store>).await.unwrap();
     for i in 0..50 {
-        let names = [format!("x{i}"), format!("y{i}")].map(|n| vec![(n, "int".parse().unwrap())]);
+        let names = [format!("x{i}"), format!("y{i}")].map(|n| vec![AttributeSpec::new(n, "int".parse().unwrap())]);
         let (a, b) = tokio::join!(world.catalog.declare(TABLE, &names[0]), other.declare(TABLE, &names[1]));
         a.unwrap();
         b.unwrap();
@@ -403,7 +403,7 @@ async fn writers_of_one_row_never_share_a_timestamp() {
         tasks.push(tokio::spawn(async move {
             for i in 0..20 {
                 let attributes = vec![("size".to_owned(), (task * 100 + i).into())];
-                let change = write::RowChange { row: "r".into(), timestamp: None, attributes, origin: None };
+                let change = write::RowChange { row: Some("r".into()), timestamp: None, attributes, origin: None };
                 writer.write(&[change.clone(), change]).await.unwrap();
             }
         }));

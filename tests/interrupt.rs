@@ -115,14 +115,3 @@ fn an_index_that_was_not_completed_is_completed_later() {
     let list = run(&data, &["index", "list", "things"]);
     assert!(list.contains("active"), "{list}");
 }
-
-#[test]
-fn a_query_has_its_time_limit() {
-    let (_dir, data) = create(3_000);
-    let scan = ["query", "SELECT COUNT(*) FROM things WHERE size >= 0", "--allow-scan", "--time-limit"];
-    let output = support::try_run(&data, &[&scan[..], &["1ns"]].concat());
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(5), "{message}");
-    assert!(message.contains("time limit of 1ns"), "{message}");
-    assert!(run(&data, &[&scan[..], &["1h"]].concat()).contains("3000"));
-}

@@ -1,13 +1,12 @@
 //! What can be said on the command line.
 
 pub use crate::config::Format;
-use crate::config::{self, Consistency, Durability, Limit, Loaded};
+use crate::config::{self, Consistency, Durability, Loaded};
 use crate::error::{Error, Result};
 use crate::store::Stop;
 use crate::store::embedded::Options;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Secondary indexes for HBase tables, kept in step with the change stream.
 #[derive(Debug, Parser)]
@@ -134,14 +133,16 @@ Example:
     Index(IndexCommand),
     /// Answer a query
     #[command(after_help = "\
-SELECT columns | COUNT(*) FROM table [WHERE …] [ORDER BY column [DESC]] [LIMIT n]
-with =, !=, <, <=, >, >=, BETWEEN, IN, AND, OR and parentheses. `id` is the row key. On an array a comparison means
-\"some element\". EXPLAIN SELECT … shows the plan, EXPLAIN ANALYZE SELECT … runs it and shows what it cost.
+SELECT columns | * | COUNT(*) FROM table [WHERE …] [ORDER BY column [DESC] [NULLS FIRST], …] [LIMIT n] [OFFSET m]
+with =, !=, <, <=, >, >=, BETWEEN, IN, LIKE, IS NULL, AND, OR, NOT, parentheses, the functions trim(x), lower(x) and
+nfkc(x), and parameters $1, $2, … `id` is the row key. On an array a comparison means \"some element\", its negation
+\"no element\". EXPLAIN SELECT … shows the plan, EXPLAIN ANALYZE SELECT … runs it and shows what it cost.
 
 Examples:
   sideindex --data D query \"SELECT id FROM packages WHERE depends = 'libc6' AND section = 'net'\"
   sideindex --data D query \"SELECT COUNT(*) FROM packages WHERE depends = 'libc6'\" --consistency indexed
-  sideindex --data D query \"SELECT COUNT(*) FROM packages\" --allow-scan")]
+  sideindex --data D query \"SELECT COUNT(*) FROM packages\" --allow-scan
+  sideindex --data D query 'SELECT id FROM packages WHERE section = $1' --param games --page-size 20")]
     Query(QueryArgs),
     /// Check a store without changing it
     #[command(after_help = "\
@@ -190,16 +191,25 @@ pub struct DemoArgs {
 #[derive(Debug, Subcommand)]
 pub enum TableCommand {
     /// Create a table
-    #[command(after_help = "Example:\n  sideindex --data D table create packages --family a --attr installed_size:int")]
+    #[command(after_help = "\
+Examples:
+  sideindex --data D table create packages --family a --attr installed_size:int
+  sideindex --data D table create events --family a --key 'hash=md5(account):2, account=text:8, month=text:7, event=text'
+  sideindex --data D table create orders --family d --attr total:decimal:hbase:d:t")]
     Create {
         /// The table's name
         table: String,
         /// A column family; attributes live in the first
         #[arg(long = "family", required = true, value_name = "NAME")]
         families: Vec<String>,
-        /// Declare an attribute: text, int, float, bool, or one of them followed by []
-        #[arg(long = "attr", value_name = "NAME:TYPE")]
+        /// Declare an attribute: text, int, float, bool, decimal, timestamp, bytes, or one of them followed by []; encoded as
+        /// utf8, json or hbase (the class Bytes)
+        #[arg(long = "attr", value_name = "NAME:TYPE[:ENCODING[:FAMILY:QUALIFIER]]")]
         attributes: Vec<String>,
+        /// What the row keys are made of, each part an attribute: text:4, text, text sep '|', the same of bytes, int,
+        /// int:4, int ordered, md5(part, …):2, xxh3(part, …):2
+        #[arg(long, value_name = "NAME=KIND, …")]
+        key: Option<String>,
         /// Versions of a cell that can be read
         #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         versions: u32,
@@ -244,8 +254,8 @@ pub struct LoadArgs {
     /// Files of JSON lines, plain or .zst; - is standard input
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Declare an attribute before loading
-    #[arg(long = "attr", value_name = "NAME:TYPE")]
+    /// Declare an attribute before loading, as for `table create`
+    #[arg(long = "attr", value_name = "NAME:TYPE[:ENCODING[:FAMILY:QUALIFIER]]")]
     pub attributes: Vec<String>,
     /// Leave the indexes behind; `apply` brings them up to date
     #[arg(long)]
@@ -256,7 +266,7 @@ pub struct LoadArgs {
 pub struct PutArgs {
     /// The table's name
     pub table: String,
-    /// The row key
+    /// The row key; - joins it from its parts, which are then given like attributes
     pub id: String,
     /// name=text or name:=json
     #[arg(required = true, value_name = "NAME=TEXT|NAME:=JSON")]
@@ -343,15 +353,27 @@ pub struct QueryArgs {
     /// Whether entries are checked against the base rows [default: verified]
     #[arg(long, value_enum)]
     pub consistency: Option<Consistency>,
-    /// How long it may take, such as "30 s"; "none" is as long as it takes [default: none]
-    #[arg(long, value_name = "TIME")]
-    pub time_limit: Option<Limit<Duration>>,
     /// Allow reading the whole table when no index helps
     #[arg(long)]
     pub allow_scan: bool,
     /// Show the plan and what it cost after the answer, on standard error
     #[arg(long)]
     pub analyze: bool,
+    /// The value of $1, the next time of $2, …; read as the type of the column it is compared with
+    #[arg(long = "param", value_name = "VALUE", allow_hyphen_values = true)]
+    pub parameters: Vec<String>,
+    /// Answer with so many rows, and print a token for the next ones
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Paging")]
+    pub page_size: Option<u64>,
+    /// Go on after the page that ended with this token
+    #[arg(long, value_name = "TOKEN", requires = "page_size", allow_hyphen_values = true, help_heading = "Paging")]
+    pub after: Option<String>,
+    /// The most memory the query may hold, in MiB
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 20), help_heading = "Limits")]
+    pub memory: Option<u64>,
+    /// Give up after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1 << 32), help_heading = "Limits")]
+    pub timeout: Option<u64>,
 }
 
 #[derive(Debug, Args)]

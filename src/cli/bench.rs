@@ -136,18 +136,18 @@ async fn lookups(global: &Global, runs: u32) -> Result<Vec<Figure>> {
     let small = format!("SELECT id FROM packages WHERE source = '{source}'");
     let large = "SELECT id FROM packages WHERE depends = 'libc6'";
     let verified = Options::default();
-    let indexed = Options { consistency: Consistency::Indexed, ..verified };
-    let scanned = Options { allow_scan: true, ..verified };
+    let indexed = Options { consistency: Consistency::Indexed, ..verified.clone() };
+    let scanned = Options { allow_scan: true, ..verified.clone() };
     let (mut p50, mut p99, mut p50_indexed, mut scans, mut ratio) = (vec![], vec![], vec![], vec![], vec![]);
     let (mut rate, mut rate_verified) = (vec![], vec![]);
     for _ in 0..runs {
         let mut times = Vec::with_capacity(LOOKUPS);
         let mut times_indexed = Vec::with_capacity(LOOKUPS);
         for _ in 0..LOOKUPS {
-            times.push(timed(&session, &schema, &small, verified).await?.1.as_secs_f64() * 1e3);
-            times_indexed.push(timed(&session, &schema, &small, indexed).await?.1.as_secs_f64() * 1e3);
+            times.push(timed(&session, &schema, &small, &verified).await?.1.as_secs_f64() * 1e3);
+            times_indexed.push(timed(&session, &schema, &small, &indexed).await?.1.as_secs_f64() * 1e3);
         }
-        let (hits, scan) = timed(&session, &bare, &small, scanned).await?;
+        let (hits, scan) = timed(&session, &bare, &small, &scanned).await?;
         if hits != HITS {
             return Err(Error::new(ErrorKind::Internal, format!("{small}: expected {HITS} rows, found {hits}")));
         }
@@ -156,9 +156,9 @@ async fn lookups(global: &Global, runs: u32) -> Result<Vec<Figure>> {
         p50.push(median(&times));
         p99.push(quantile(&times, 0.99));
         p50_indexed.push(median(&times_indexed));
-        let (rows, took) = timed(&session, &schema, large, indexed).await?;
+        let (rows, took) = timed(&session, &schema, large, &indexed).await?;
         rate.push(rows as f64 / took.as_secs_f64());
-        let (rows, took) = timed(&session, &schema, large, verified).await?;
+        let (rows, took) = timed(&session, &schema, large, &verified).await?;
         rate_verified.push(rows as f64 / took.as_secs_f64());
     }
     Ok(vec![
@@ -191,10 +191,10 @@ async fn value_with_hits(session: &Session, schema: &TableSchema) -> Result<Stri
 }
 
 /// Parses, plans and runs a query; how many rows, and how long all of it took.
-async fn timed(session: &Session, schema: &TableSchema, sql: &str, options: Options) -> Result<(u64, Duration)> {
+async fn timed(session: &Session, schema: &TableSchema, sql: &str, options: &Options) -> Result<(u64, Duration)> {
     let started = Instant::now();
     let parsed = query::parse(sql)?;
-    let prepared = query::prepare(&session.store, schema, &parsed, &options).await?;
+    let prepared = query::prepare(&session.store, schema, &parsed, options).await?;
     let mut rows = 0;
     answer(Arc::new(session.store.clone()), &prepared, |page| {
         rows += page.len() as u64;

@@ -69,9 +69,11 @@ fn show_table(table: &TableConfig) -> Result<()> {
         table.families.join(", "),
         output::plural(u64::from(table.versions), "version", "versions")
     ))?;
-    for a in &table.attributes {
-        let encoding = format!("{:?}", a.encoding).to_lowercase();
-        output::line(&format!("  attribute {} {} in {}:{}, {encoding}", a.name, a.kind, a.family, a.qualifier))?;
+    if let Some(key) = &table.key {
+        output::line(&format!("  row key {key}"))?;
+    }
+    for attribute in &table.attributes {
+        output::line(&format!("  attribute {attribute}"))?;
     }
     for index in &table.indexes {
         let mut words = format!("  index {} on ({})", index.name, index.on.join(", "));

@@ -21,6 +21,16 @@ pub async fn run(global: &Global, args: &GetArgs) -> Result<()> {
     let mut attrs = Map::new();
     let mut records = Vec::with_capacity(row.cells.len());
     let mut table = output::table(&["attribute", "type", "value", "timestamp"]);
+    let parts = schema.key_values(&row.key).unwrap_or_default();
+    for (part, value) in schema.key().iter().flat_map(|key| key.parts()).zip(parts) {
+        table.add_row([
+            part.name.clone(),
+            part.kind.scalar().to_string(),
+            output::plain(&value.to_string()),
+            String::new(),
+        ]);
+        attrs.insert(part.name.clone(), value.to_json());
+    }
     for cell in &row.cells {
         let (name, kind, value) = match schema.attribute_at(&cell.family, &cell.qualifier) {
             Some(attribute) => {

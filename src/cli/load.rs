@@ -172,7 +172,7 @@ async fn write(writer: &Writer, mut lines: JsonLines, bar: &indicatif::ProgressB
 
 fn change(line: Line) -> RowChange {
     RowChange {
-        row: line.record.id.into(),
+        row: line.record.id.map(Into::into),
         timestamp: line.record.ts,
         attributes: line.record.attrs.into_iter().collect(),
         origin: Some(Position::File { line: line.number }),

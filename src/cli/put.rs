@@ -7,6 +7,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::write::{RowChange, Writer};
 use serde_json::{Value, json};
 
+/// Stands for a row key that is joined from its parts.
+const PARTS: &str = "-";
+
 pub async fn run(global: &Global, args: &PutArgs) -> Result<()> {
     let attributes = args.assignments.iter().map(|a| assignment(a)).collect::<Result<Vec<_>>>()?;
     if args.id.is_empty() {
@@ -14,7 +17,12 @@ pub async fn run(global: &Global, args: &PutArgs) -> Result<()> {
     }
     let session = Session::open(global).await?;
     let writer = Writer::open(&session.catalog, &args.table).await?;
-    let change = RowChange { row: args.id.clone().into(), timestamp: args.ts, attributes, origin: None };
+    let change = RowChange {
+        row: (args.id != PARTS).then(|| args.id.clone().into()),
+        timestamp: args.ts,
+        attributes,
+        origin: None,
+    };
     writer.write(&[change]).await.map_err(|e| hint(&args.assignments, e))?;
     if !args.no_apply {
         session.apply_after_write(&args.table).await?;

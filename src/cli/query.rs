@@ -5,39 +5,34 @@ use super::csv;
 use super::output::{self, count};
 use super::session::Session;
 use crate::error::{Error, Result};
-use crate::query::{self, Actuals, Considered, Mode, Options, Prepared, ResultRow};
+use crate::query::{self, Actuals, Considered, Literal, Mode, Options, Paging, Prepared, ResultRow, TokenKey};
 use crate::schema::{AttributeValue, TableSchema};
 use crate::source;
 use crate::store::{Read, Stoppable};
 use serde_json::Value;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 pub async fn run(global: &Global, args: &QueryArgs) -> Result<()> {
     let parsed = query::parse(&args.sql)?;
     let session = Session::open(global).await?;
     let table = &parsed.table;
     let schema = session.catalog.table(table).await?;
-    let settings = &global.loaded.config.query;
-    let options = Options {
-        consistency: args.consistency.unwrap_or(settings.consistency).into(),
-        allow_scan: args.allow_scan || settings.allow_scan,
-        estimate: args.analyze,
-    };
-    let stop = session.stop.within(args.time_limit.unwrap_or(settings.time_limit).0);
-    let reader = Arc::new(Stoppable::new(Arc::new(session.store.clone()), stop));
+    let options = options(global, args, &session).await?;
+    let reader = Arc::new(Stoppable::new(Arc::new(session.store.clone()), session.stop.clone()));
     // Taken before the first entry is read: what the answer is as of, at the least.
     let applied = source::applied(&session.store, table).await?;
     let prepared = query::prepare(&*reader, &schema, &parsed, &options).await?;
     match prepared.mode() {
         Mode::Explain => explain(global, &prepared, None),
         Mode::Analyze => {
-            let actuals = answer(reader, &prepared, |_| Ok(())).await?;
+            let (actuals, _) = answer(reader, &prepared, |_| Ok(())).await?;
             explain(global, &prepared, Some(actuals))
         }
         Mode::Run => {
             let mut out = Printer::new(global.format, prepared.columns());
-            let actuals = answer(reader, &prepared, |page| out.take(page)).await?;
+            let (actuals, next) = answer(reader, &prepared, |page| out.take(page)).await?;
             out.finish()?;
             let as_of =
                 as_of(applied, session.store.log_head(table)?, &degraded(&schema, &prepared.explain().considered));
@@ -47,6 +42,9 @@ pub async fn run(global: &Global, args: &QueryArgs) -> Result<()> {
                 Format::Json | Format::Csv if as_of != UP_TO_DATE => eprintln!("warning: the answer is {as_of}"),
                 Format::Json | Format::Csv => {}
             }
+            if let Some(token) = next {
+                next_page(global, &token)?;
+            }
             if args.analyze {
                 analyze(global, &prepared, actuals)?;
             }
@@ -55,17 +53,49 @@ pub async fn run(global: &Global, args: &QueryArgs) -> Result<()> {
     }
 }
 
-/// Runs a prepared query, page by page.
+async fn options(global: &Global, args: &QueryArgs, session: &Session) -> Result<Options> {
+    let settings = &global.loaded.config.query;
+    let paging = match args.page_size {
+        Some(size) => {
+            let key = TokenKey::of_store(&session.store).await?;
+            Some(Paging { size, after: args.after.clone(), key })
+        }
+        None => None,
+    };
+    let limit = args.timeout.map(Duration::from_secs).or(settings.time_limit.0);
+    Ok(Options {
+        consistency: args.consistency.unwrap_or(settings.consistency).into(),
+        allow_scan: args.allow_scan || settings.allow_scan,
+        estimate: args.analyze,
+        parameters: args.parameters.iter().cloned().map(Literal::Untyped).collect(),
+        memory: args.memory.map_or(settings.memory_limit.bytes(), |mib| mib << 20),
+        deadline: limit.and_then(|limit| Instant::now().checked_add(limit)),
+        paging,
+    })
+}
+
+/// Runs a prepared query, page by page; what it took, and the token of the next page, if there is one.
 pub async fn answer(
     reader: Arc<dyn Read>,
     prepared: &Prepared,
     mut page: impl FnMut(Vec<ResultRow>) -> Result<()>,
-) -> Result<Actuals> {
+) -> Result<(Actuals, Option<String>)> {
     let mut cursor = prepared.cursor(reader);
     while let Some(rows) = cursor.next_page().await? {
         page(rows)?;
     }
-    Ok(cursor.actuals())
+    Ok((cursor.actuals(), cursor.token()))
+}
+
+/// Says how to go on: for programs on standard error, so that the answer holds rows and nothing else.
+fn next_page(global: &Global, token: &str) -> Result<()> {
+    match global.format {
+        Format::Table => output::line(&format!("next page: --after {token}")),
+        Format::Json | Format::Csv => {
+            eprintln!("{}", serde_json::json!({ "next": token }));
+            Ok(())
+        }
+    }
 }
 
 /// Prints an answer as it comes. A table is laid out for the rows at hand, up to [`Printer::LAID_OUT`] of them; its header is

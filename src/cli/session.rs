@@ -3,7 +3,7 @@
 use super::args::Global;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Counts, Follower, FollowerOptions, Maintainer, Progress};
-use crate::schema::{AttributeType, Catalog, TableSchema, check_attributes};
+use crate::schema::{AttributeSpec, Catalog, TableSchema, check_attributes};
 use crate::source::ChangeLogSource;
 use crate::store::embedded::EmbeddedStore;
 use crate::store::{Stop, Stoppable, Store};
@@ -57,7 +57,7 @@ impl Session {
         self.follower(table).await?.catch_up(progress).await
     }
 
-    /// Declares attributes given as `name:type`.
+    /// Declares attributes given as text.
     pub async fn declare(&self, table: &str, attributes: &[String]) -> Result<TableSchema> {
         self.catalog.declare(table, &parse_attributes(attributes)?).await
     }
@@ -75,16 +75,9 @@ impl Session {
     }
 }
 
-/// Attributes given as `name:type`, checked.
-pub fn parse_attributes(attributes: &[String]) -> Result<Vec<(String, AttributeType)>> {
-    let parsed = attributes.iter().map(|a| parse_attribute(a)).collect::<Result<Vec<_>>>()?;
-    Ok(check_attributes(&parsed)?.into_iter().collect())
-}
-
-fn parse_attribute(text: &str) -> Result<(String, AttributeType)> {
-    let (name, kind) = text
-        .split_once(':')
-        .ok_or_else(|| Error::invalid(format!("expected an attribute as name:type, found {text:?}")))?;
-    let kind = kind.parse().map_err(|e: Error| e.within(format!("attribute {name}")))?;
-    Ok((name.to_owned(), kind))
+/// Attributes given as `name:type[:encoding[:family:qualifier]]`, checked.
+pub fn parse_attributes(attributes: &[String]) -> Result<Vec<AttributeSpec>> {
+    let parsed = attributes.iter().map(|a| a.parse()).collect::<Result<Vec<_>>>()?;
+    check_attributes(&parsed)?;
+    Ok(parsed)
 }

@@ -4,14 +4,19 @@ use super::args::{Format, Global, TableCommand};
 use super::output;
 use super::session::{Session, parse_attributes};
 use crate::error::Result;
+use crate::schema::Key;
 use serde_json::json;
 
 pub async fn run(global: &Global, command: &TableCommand) -> Result<()> {
     match command {
-        TableCommand::Create { table, families, attributes, versions } => {
+        TableCommand::Create { table, families, attributes, key, versions } => {
             let attributes = parse_attributes(attributes)?;
+            let key: Option<Key> = key.as_deref().map(str::parse).transpose()?;
             let session = Session::open_or_create(global).await?;
             session.catalog.create_table(table, families, *versions).await?;
+            if let Some(key) = &key {
+                session.catalog.declare_key(table, key).await?;
+            }
             session.catalog.declare(table, &attributes).await?;
             output::done(global, &format!("table {table} created"), &json!({ "table": table, "families": families }))
         }
@@ -35,11 +40,15 @@ pub async fn run(global: &Global, command: &TableCommand) -> Result<()> {
                 return output::json(&json!({
                     "table": schema.name,
                     "families": schema.families,
+                    "key": schema.key().map(ToString::to_string),
                     "attributes": schema.attributes().collect::<Vec<_>>(),
                     "indexes": definitions.collect::<Vec<_>>(),
                 }));
             }
             output::line(&format!("table {}, column families {}", schema.name, schema.families.join(", ")))?;
+            if let Some(key) = schema.key() {
+                output::line(&format!("row keys: {key}"))?;
+            }
             let mut attributes = output::table(&["attribute", "type", "column", "encoding", "indexes"]);
             for a in schema.attributes() {
                 let uses: Vec<&str> =
@@ -47,8 +56,8 @@ pub async fn run(global: &Global, command: &TableCommand) -> Result<()> {
                 attributes.add_row([
                     a.name.clone(),
                     a.kind.to_string(),
-                    format!("{}:{}", a.family, a.qualifier),
-                    format!("{:?}", a.encoding).to_lowercase(),
+                    a.place(),
+                    if a.key_part.is_some() { String::new() } else { a.encoding.to_string() },
                     uses.join(", "),
                 ]);
             }

@@ -6,10 +6,10 @@ use super::args::Global;
 use super::output::{self, count};
 use super::session::Session;
 use crate::build;
-use crate::config::{AttributeConfig, IndexConfig, TableConfig};
+use crate::config::{IndexConfig, TableConfig};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query;
-use crate::schema::{Attribute, AttributeType, DefinitionSpec, Lifecycle, TableSchema, nearest};
+use crate::schema::{DefinitionSpec, Lifecycle, TableSchema, nearest};
 use crate::store::Store;
 use serde_json::json;
 
@@ -41,9 +41,11 @@ async fn apply(global: &Global, session: &Session, table: &TableConfig) -> Resul
     } else {
         compare(session, table).await?;
     }
+    if let Some(key) = &table.key {
+        catalog.declare_key(&table.name, key).await?;
+    }
     let before = catalog.table(&table.name).await?;
-    let declared = table.attributes.iter().map(|a| declaration(&before, a)).collect::<Result<Vec<_>>>()?;
-    let schema = catalog.declare(&table.name, &declared).await?;
+    let schema = catalog.declare(&table.name, &table.attributes).await?;
     let specs = table.indexes.iter().map(|index| spec(&schema, index)).collect::<Result<Vec<_>>>()?;
     let fresh =
         table.indexes.iter().filter(|i| schema.definition(&i.name).is_none_or(|d| d.state != Lifecycle::Active));
@@ -94,18 +96,6 @@ async fn compare(session: &Session, table: &TableConfig) -> Result<()> {
         ErrorKind::AlreadyExists,
         format!("is there with other column families or versions: {}; they cannot be changed", families.join(", ")),
     ))
-}
-
-fn declaration(schema: &TableSchema, attribute: &AttributeConfig) -> Result<(String, AttributeType)> {
-    let AttributeConfig { name, kind, encoding, family, qualifier } = attribute;
-    let usual = Attribute::inferred(name, *kind, schema.families.first().map_or("", String::as_str), 0);
-    if (*encoding, family, qualifier) != (usual.encoding, &usual.family, &usual.qualifier) {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            format!("attribute {name}: another column or encoding than the usual cannot be declared yet"),
-        ));
-    }
-    Ok((name.clone(), *kind))
 }
 
 fn spec(schema: &TableSchema, index: &IndexConfig) -> Result<DefinitionSpec> {

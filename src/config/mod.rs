@@ -16,7 +16,7 @@ mod table;
 pub use secret::Secret;
 pub use setting::{SETTINGS, Setting};
 pub use slot::{Given, Limit, Size, Slot};
-pub use table::{ATTRIBUTE_KEYS, AttributeConfig, INDEX_KEYS, IndexConfig, TABLE_KEYS, TableConfig};
+pub use table::{ATTRIBUTE_KEYS, INDEX_KEYS, IndexConfig, TABLE_KEYS, TableConfig};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::query;
@@ -102,6 +102,8 @@ pub struct QueryConfig {
     pub consistency: Consistency,
     /// Whether a table may be read whole when no index helps.
     pub allow_scan: bool,
+    /// Memory a query may hold, in bytes.
+    pub memory_limit: Size,
     /// How long a query may take.
     pub time_limit: Limit<Duration>,
 }
@@ -117,7 +119,12 @@ impl Default for Config {
                 memtable_bytes: Size::between(store.memtable_bytes, 1 << 20, 1 << 30),
             },
             output: OutputConfig { format: Format::Table },
-            query: QueryConfig { consistency: Consistency::Verified, allow_scan: false, time_limit: Limit(None) },
+            query: QueryConfig {
+                consistency: Consistency::Verified,
+                allow_scan: false,
+                memory_limit: Size::between(query::Options::MEMORY, 1 << 20, 1 << 40),
+                time_limit: Limit(None),
+            },
             tables: Vec::new(),
         }
     }

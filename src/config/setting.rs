@@ -18,6 +18,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting { key: "output.format", place: |c| &mut c.output.format },
     Setting { key: "query.consistency", place: |c| &mut c.query.consistency },
     Setting { key: "query.allow_scan", place: |c| &mut c.query.allow_scan },
+    Setting { key: "query.memory_limit", place: |c| &mut c.query.memory_limit },
     Setting { key: "query.time_limit", place: |c| &mut c.query.time_limit },
 ];
 

@@ -261,16 +261,6 @@ fn time_of(text: &str) -> Option<Duration> {
     humantime::parse_duration(text).ok().filter(|time| !time.is_zero() && *time <= LONGEST)
 }
 
-impl std::str::FromStr for Limit<Duration> {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let mut limit = Self(None);
-        limit.set(&Given::Text(text))?;
-        Ok(limit)
-    }
-}
-
 impl Slot for Limit<Duration> {
     fn expected(&self) -> String {
         "a time such as \"500 ms\", \"30 s\" or \"5 min\", or \"none\"".to_owned()

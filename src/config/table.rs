@@ -4,10 +4,10 @@ use super::file::Fields;
 use super::slot::Whole;
 use crate::error::{Error, Result};
 use crate::query;
-use crate::schema::{AttributeType, BaseEncoding, TermSpec, check_attributes, check_name};
+use crate::schema::{AttributeSpec, Key, TermSpec, check_attributes, check_name};
 
 /// The keys of `[[table]]`.
-pub const TABLE_KEYS: &[&str] = &["name", "families", "versions", "attribute", "index"];
+pub const TABLE_KEYS: &[&str] = &["name", "families", "versions", "key", "attribute", "index"];
 /// The keys of `[[table.attribute]]`.
 pub const ATTRIBUTE_KEYS: &[&str] = &["name", "type", "encoding", "family", "qualifier"];
 /// The keys of `[[table.index]]`.
@@ -25,25 +25,12 @@ pub struct TableConfig {
     pub families: Vec<String>,
     /// Versions of a cell that can be read.
     pub versions: u32,
+    /// What its row keys are made of, if they are declared.
+    pub key: Option<Key>,
     /// Attributes that are declared.
-    pub attributes: Vec<AttributeConfig>,
+    pub attributes: Vec<AttributeSpec>,
     /// Its indexes.
     pub indexes: Vec<IndexConfig>,
-}
-
-/// An attribute.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AttributeConfig {
-    /// The name queries use.
-    pub name: String,
-    /// Its type.
-    pub kind: AttributeType,
-    /// How the cells are written.
-    pub encoding: BaseEncoding,
-    /// Column family.
-    pub family: String,
-    /// Column qualifier.
-    pub qualifier: String,
 }
 
 /// An index.
@@ -85,7 +72,10 @@ fn table(fields: &Fields<'_>) -> Result<TableConfig> {
     }
     let mut versions = Whole { value: None, least: 1, most: MAX_VERSIONS };
     fields.fill("versions", &mut versions)?;
-    let mut attributes: Vec<AttributeConfig> = Vec::new();
+    let mut key: Option<String> = None;
+    fields.fill("key", &mut key)?;
+    let key: Option<Key> = key.map(|text| text.parse()).transpose().map_err(|e| fields.error("key", e))?;
+    let mut attributes: Vec<AttributeSpec> = Vec::new();
     for fields in fields.each("attribute", ATTRIBUTE_KEYS)? {
         let attribute = attribute(&fields, &families)?;
         refuse_twice(&fields, "attribute", &attribute.name, attributes.iter().map(|a| &a.name))?;
@@ -98,42 +88,26 @@ fn table(fields: &Fields<'_>) -> Result<TableConfig> {
         indexes.push(index);
     }
     let versions = versions.value.and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
-    Ok(TableConfig { name, families, versions, attributes, indexes })
+    Ok(TableConfig { name, families, versions, key, attributes, indexes })
 }
 
-fn attribute(fields: &Fields<'_>, families: &[String]) -> Result<AttributeConfig> {
+fn attribute(fields: &Fields<'_>, families: &[String]) -> Result<AttributeSpec> {
     let name = name(fields, "an attribute")?;
-    let mut kind: Option<String> = None;
+    let (mut kind, mut encoding): (Option<String>, Option<String>) = (None, None);
     fields.require("type", &mut kind)?;
-    let kind: AttributeType = kind.unwrap_or_default().parse().map_err(|e| fields.error("type", e))?;
-    check_attributes(&[(name.clone(), kind)]).map_err(|e| fields.error("name", e))?;
-    let mut encoding: Option<String> = None;
+    let mut spec = AttributeSpec::new(name, kind.unwrap_or_default().parse().map_err(|e| fields.error("type", e))?);
+    check_attributes(std::slice::from_ref(&spec)).map_err(|e| fields.error("name", e))?;
     fields.fill("encoding", &mut encoding)?;
-    let encoding = match encoding.as_deref() {
-        None if kind.array => BaseEncoding::Json,
-        None => BaseEncoding::Utf8,
-        Some(text) => encoding_of(text, kind).map_err(|e| fields.error("encoding", e))?,
-    };
-    let mut family = families.first().cloned();
-    fields.fill("family", &mut family)?;
-    let family = family.unwrap_or_default();
-    if !families.contains(&family) {
-        let e =
-            Error::invalid(format!("expected one of the table's families {}, found {family:?}", families.join(", ")));
+    spec.encoding = encoding.map(|text| text.parse()).transpose().map_err(|e| fields.error("encoding", e))?;
+    fields.fill("family", &mut spec.family)?;
+    if let Some(family) = spec.family.as_ref().filter(|family| !families.contains(family)) {
+        let known = families.join(", ");
+        let e = Error::invalid(format!("expected one of the table's families {known}, found {family:?}"));
         return Err(fields.error("family", e));
     }
-    let mut qualifier = Some(name.clone());
-    fields.fill("qualifier", &mut qualifier)?;
-    Ok(AttributeConfig { name, kind, encoding, family, qualifier: qualifier.unwrap_or_default() })
-}
-
-fn encoding_of(text: &str, kind: AttributeType) -> Result<BaseEncoding> {
-    let encoding: BaseEncoding = serde_json::from_value(text.into())
-        .map_err(|_| Error::invalid(format!("expected one of utf8, json, found {text:?}")))?;
-    if encoding == BaseEncoding::Utf8 && kind.array {
-        return Err(Error::invalid(format!("expected json: utf8 holds one value, and the type is {kind}")));
-    }
-    Ok(encoding)
+    fields.fill("qualifier", &mut spec.qualifier)?;
+    spec.resolve("", 0).map_err(|e| fields.error("encoding", e))?;
+    Ok(spec)
 }
 
 fn index(fields: &Fields<'_>) -> Result<IndexConfig> {

@@ -1,6 +1,5 @@
 use super::*;
 use crate::error::ErrorKind;
-use crate::schema::{AttributeType, BaseEncoding, ScalarType};
 
 fn read(text: &str) -> Result<Config> {
     let mut loaded = Loaded::default();
@@ -45,12 +44,16 @@ fn mistakes_in_tables_are_named_with_their_place() {
     refused("[[table]]\nname = \"t\"", &["table.families: missing: expected a list of texts"]);
     refused("[[table]]\nname = \"t\"\nfamilies = []", &["3:12: table.families: expected a list"]);
     refused("[[table]]\nname = \"a/b\"\nfamilies = [\"a\"]", &["2:8: table.name: \"a/b\" cannot name a table"]);
+    refused(&table("key = \"x\""), &["4:7: table.key:"]);
     refused(&table("versions = 0"), &["4:12: table.versions: expected a whole number from 1 to"]);
     refused(&table("[[table]]\nname = \"t\"\nfamilies = [\"a\"]"), &["5:8: table.name: table t is there already"]);
     refused(&table("[[table.attribute]]\nname = \"x\""), &["table.attribute.type: missing"]);
     refused(&table("[[table.attribute]]\nname = \"id\"\ntype = \"int\""), &["names the row key"]);
     refused(&table("[[table.attribute]]\nname = \"x\"\ntype = \"colour\""), &["6:8", "unknown attribute type"]);
-    refused(&table("[[table.attribute]]\nname = \"x\"\ntype = \"int[]\"\nencoding = \"utf8\""), &["expected json"]);
+    refused(
+        &table("[[table.attribute]]\nname = \"x\"\ntype = \"int[]\"\nencoding = \"utf8\""),
+        &["7:12: table.attribute.encoding:", "expected the encoding json"],
+    );
     refused(&table("[[table.attribute]]\nname = \"x\"\ntype = \"int\"\nfamily = \"b\""), &["families a, found \"b\""]);
     refused(&index(""), &["table.index.on: missing"]);
     refused(&index("on = \"x\""), &["6:6: table.index.on: expected a list of texts"]);
@@ -71,10 +74,12 @@ fn tables_are_read_in_full() {
         name = "products"
         families = ["a", "b"]
         versions = 3
+        key = "brand_id=int, rest=text"
 
         [[table.attribute]]
         name = "brand"
         type = "text"
+        encoding = "utf8"
         family = "b"
         qualifier = "br"
 
@@ -93,21 +98,12 @@ fn tables_are_read_in_full() {
         "#,
     )
     .unwrap();
-    let attribute = |name: &str, array, encoding, family: &str, qualifier: &str| AttributeConfig {
-        name: name.to_owned(),
-        kind: AttributeType { scalar: ScalarType::Text, array },
-        encoding,
-        family: family.to_owned(),
-        qualifier: qualifier.to_owned(),
-    };
     let expected = TableConfig {
         name: "products".to_owned(),
         families: vec!["a".to_owned(), "b".to_owned()],
         versions: 3,
-        attributes: vec![
-            attribute("brand", false, BaseEncoding::Utf8, "b", "br"),
-            attribute("tags", true, BaseEncoding::Json, "a", "tags"),
-        ],
+        key: Some("brand_id=int, rest=text".parse().unwrap()),
+        attributes: vec!["brand:text:utf8:b:br".parse().unwrap(), "tags:text[]".parse().unwrap()],
         indexes: vec![IndexConfig {
             name: "by_brand".to_owned(),
             on: vec!["lower(brand)".to_owned(), "price desc".to_owned()],
@@ -201,6 +197,7 @@ fn every_setting_is_read_from_both_and_shown_as_it_was_given() {
         "output.format" => "\"csv\"",
         "query.consistency" => "\"indexed\"",
         "query.allow_scan" => "true",
+        "query.memory_limit" => "\"9 MiB\"",
         "query.time_limit" => "\"7s\"",
         other => panic!("give {other} a value here that is not its default"),
     };

@@ -1,9 +1,9 @@
 //! What EXPLAIN shows.
 
-use super::bind::{Column, Output, Predicate};
+use super::Consistency;
+use super::bind::{Column, Order, Output, Predicate};
 use super::execute::Actuals;
-use super::plan::{Access, Candidates, Estimate, Path, Plan, Reading, Sorting, best};
-use super::{BoundQuery, Consistency};
+use super::plan::{Access, Candidates, Choice, Estimate, Path, Plan, Reading, RowsPath, Sorting};
 use crate::schema::ROW_KEY;
 use serde::Serialize;
 use std::fmt;
@@ -58,6 +58,8 @@ pub enum Means {
     Nothing,
     /// Rows by their keys.
     Get,
+    /// Rows in a range of keys.
+    Range,
     /// Entries of a definition.
     Index,
     /// Several ways one after the other.
@@ -75,11 +77,16 @@ impl Explain {
     }
 }
 
-pub(super) fn explain(plan: &Plan, candidates: &Candidates, estimates: &[Estimate]) -> Explain {
+pub(super) fn explain(
+    plan: &Plan,
+    candidates: &Candidates,
+    estimates: &[Estimate],
+    choice: Option<&Choice>,
+) -> Explain {
     let query = &plan.query;
-    let mut considered = ways(&candidates.roots, candidates, estimates, query, true);
-    let scanned = matches!(plan.reading, Reading::Scan(_));
-    considered.push(Considered { condition: None, chosen: scanned, ..Considered::new(Means::Scan) });
+    let mut decisions = choice.map(|c| c.decisions.iter().copied()).into_iter().flatten();
+    let mut considered = ways(&candidates.roots, candidates, estimates, choice.is_some(), &mut decisions);
+    considered.push(Considered { condition: None, chosen: plan.is_scan(), ..Considered::new(Means::Scan) });
     let refused = if let Reading::Refused(message) = &plan.reading { Some(message.clone()) } else { None };
     let steps = if refused.is_some() { Vec::new() } else { steps(plan) };
     Explain { table: query.table.clone(), consistency: plan.consistency, steps, refused, considered, actual: None }
@@ -91,27 +98,31 @@ impl Considered {
     }
 }
 
+/// The alternatives; if one of them was chosen, the next of the decisions says which.
 fn ways(
     list: &[Access],
     candidates: &Candidates,
     estimates: &[Estimate],
-    query: &BoundQuery,
     chosen: bool,
+    decisions: &mut dyn Iterator<Item = usize>,
 ) -> Vec<Considered> {
-    let winner = best(list, candidates, estimates, query).filter(|_| chosen).map(|choice| choice.way);
-    let describe = |(way, access): (usize, &Access)| {
+    let winner = if chosen && !list.is_empty() { decisions.next() } else { None };
+    let mut describe = |(way, access): (usize, &Access)| {
         let chosen = winner == Some(way);
         match access {
             Access::Nothing => Considered { chosen, entries: Some(0), exact: true, ..Considered::new(Means::Nothing) },
-            Access::Path(number) => Considered { chosen, ..path(&candidates.paths[*number], estimates[*number]) },
+            Access::Path(number) => {
+                let estimate = estimates.get(*number).copied().unwrap_or_default();
+                Considered { chosen, ..path(&candidates.paths[*number], estimate) }
+            }
             Access::Union(arms) => Considered {
                 chosen,
-                parts: arms.iter().flat_map(|arm| ways(arm, candidates, estimates, query, chosen)).collect(),
+                parts: arms.iter().flat_map(|arm| ways(arm, candidates, estimates, chosen, decisions)).collect(),
                 ..Considered::new(Means::Union)
             },
         }
     };
-    list.iter().enumerate().map(describe).collect()
+    list.iter().enumerate().map(&mut describe).collect()
 }
 
 fn path(path: &Path, estimate: Estimate) -> Considered {
@@ -121,6 +132,12 @@ fn path(path: &Path, estimate: Estimate) -> Considered {
             entries: Some(get.keys.len() as u64),
             exact: true,
             ..Considered::new(Means::Get)
+        },
+        Path::Rows(rows) => Considered {
+            condition: rows.text.as_deref().map(clipped),
+            entries: (estimate != Estimate::default()).then_some(estimate.entries),
+            exact: estimate.exact,
+            ..Considered::new(Means::Range)
         },
         Path::Index(index) => Considered {
             definition: Some(index.definition.name.clone()),
@@ -138,15 +155,19 @@ fn steps(plan: &Plan) -> Vec<String> {
     match &plan.reading {
         Reading::Nothing => steps.push("read nothing: no row can satisfy the condition".to_owned()),
         Reading::Refused(_) => {}
-        Reading::Scan(scan) => {
-            let part = if scan.start.is_some() || scan.stop.is_some() { "a range" } else { "every row" };
-            let filtered = if scan.filter.is_some() { ", filtered by the store" } else { "" };
-            steps.push(format!("read {part} of the base table{filtered}"));
-        }
         Reading::Paths(paths) => {
-            let backwards = if matches!(plan.sorting, Sorting::Served { reversed: true }) { " backwards" } else { "" };
+            let backwards = if plan.sorting.is_reversed() { " backwards" } else { "" };
             steps.extend(paths.iter().map(|path| match path {
                 Path::Get(get) => format!("read {} by key: {}{backwards}", rows(get.keys.len()), clipped(&get.text)),
+                Path::Rows(rows) => {
+                    let whole = rows.ranges.iter().any(|(start, stop)| start.is_none() && stop.is_none());
+                    let filtered = if rows.filter.is_some() { ", filtered by the store" } else { "" };
+                    match &rows.text {
+                        Some(text) => format!("read rows by key{backwards}{filtered}: {}", clipped(text)),
+                        None if whole => format!("read every row of the base table{backwards}{filtered}"),
+                        None => format!("read a range of the base table{backwards}{filtered}"),
+                    }
+                }
                 Path::Index(index) => {
                     format!("read the index {}{backwards}: {}", index.definition.name, clipped(&index.text))
                 }
@@ -162,26 +183,44 @@ fn steps(plan: &Plan) -> Vec<String> {
     if let Some(predicate) = remaining(plan) {
         steps.push(format!("keep rows with {}", clipped(&predicate.to_string())));
     }
-    if let Some(order) = query.order {
-        let name = match order.column {
-            Column::RowKey => ROW_KEY.to_owned(),
-            Column::Attribute(slot) => query.slots[slot].name(),
-        };
-        let direction = if order.descending { "descending" } else { "ascending" };
-        steps.push(match (plan.sorting, query.limit) {
-            (Sorting::Sorted(_), Some(limit)) => format!("sort by {name} {direction}, keeping {}", rows(limit)),
-            (Sorting::Sorted(_), None) => format!("sort by {name} {direction}"),
-            _ => format!("in the order of {name} {direction} as read"),
+    let skipping = if query.offset > 0 { format!(" after the first {}", grouped(query.offset)) } else { String::new() };
+    let kept = query.limit.into_iter().chain(plan.page.as_ref().map(|page| page.size)).min();
+    if !query.order.is_empty() {
+        let keys: Vec<String> = query.order.iter().map(|key| ordering(key, plan)).collect();
+        let keys = keys.join(", ");
+        steps.push(match (plan.sorting, kept) {
+            (Sorting::Near { .. }, Some(kept)) => {
+                format!("in the order of {keys} as read, long texts sorted, stopping after {}{skipping}", rows(kept))
+            }
+            (sorting, Some(kept)) if sorting.is_sorted() => format!("sort by {keys}, keeping {}{skipping}", rows(kept)),
+            (sorting, None) if sorting.is_sorted() => format!("sort by {keys}{skipping}"),
+            _ => format!("in the order of {keys} as read"),
         });
     }
-    match (&query.output, query.limit) {
+    match (&query.output, kept) {
         (Output::Count, _) => steps.push("count rows".to_owned()),
-        (_, Some(limit)) if !matches!(plan.sorting, Sorting::Sorted(_)) => {
-            steps.push(format!("stop after {}", rows(limit)));
+        (_, Some(kept)) if !plan.sorting.is_sorted() => steps.push(format!("stop after {}{skipping}", rows(kept))),
+        (_, None) if !plan.sorting.is_sorted() && query.offset > 0 => {
+            steps.push(format!("leave out the first {}", grouped(query.offset)));
         }
         _ => {}
     }
     steps
+}
+
+/// A key of ORDER BY in words.
+fn ordering(key: &Order, plan: &Plan) -> String {
+    let name = match key.column {
+        Column::RowKey => ROW_KEY.to_owned(),
+        Column::Attribute(slot) => plan.query.slots[slot].name(),
+    };
+    let direction = if key.descending { "descending" } else { "ascending" };
+    let nulls = match (key.nulls_first, key.descending) {
+        (true, false) => " with nulls first",
+        (false, true) => " with nulls last",
+        _ => "",
+    };
+    format!("{name} {direction}{nulls}")
 }
 
 /// What the rows found must still satisfy, if anything.
@@ -190,10 +229,14 @@ fn remaining(plan: &Plan) -> Option<&Predicate> {
         Reading::Nothing => return None,
         Reading::Paths(paths) => match paths.as_slice() {
             [Path::Index(index)] => &index.residual,
-            [Path::Get(_)] if matches!(plan.query.predicate, Predicate::Test(_)) => return None,
+            [Path::Get(_) | Path::Rows(RowsPath { text: Some(_), .. })]
+                if matches!(plan.query.predicate, Predicate::Test(_)) =>
+            {
+                return None;
+            }
             _ => &plan.query.predicate,
         },
-        Reading::Scan(_) | Reading::Refused(_) => &plan.query.predicate,
+        Reading::Refused(_) => &plan.query.predicate,
     };
     (!predicate.is_true()).then_some(predicate)
 }
@@ -266,6 +309,7 @@ impl Considered {
         match self.means {
             Means::Nothing => f.write_str("nothing: no row can satisfy the condition")?,
             Means::Get => f.write_str("get")?,
+            Means::Range => f.write_str("range")?,
             Means::Index => write!(f, "index {}", self.definition.as_deref().unwrap_or_default())?,
             Means::Union => f.write_str("union")?,
             Means::Scan => f.write_str("scan of the base table")?,
@@ -274,8 +318,8 @@ impl Considered {
             write!(f, ": {condition}")?;
         }
         if let Some(entries) = self.entries.filter(|_| self.means != Means::Nothing) {
-            let noun = if self.means == Means::Get { "row" } else { "entry" };
-            let plural = if self.means == Means::Get { "rows" } else { "entries" };
+            let by_key = matches!(self.means, Means::Get | Means::Range);
+            let (noun, plural) = if by_key { ("row", "rows") } else { ("entry", "entries") };
             let least = if self.exact { "" } else { "at least " };
             write!(f, " ({least}{} {})", grouped(entries), if entries == 1 { noun } else { plural })?;
         }

@@ -4,9 +4,10 @@
 //! than a few times what the cheapest path does.
 
 use super::bind::BoundQuery;
-use super::plan::{Access, Candidates, Estimate, IndexPath, Path, best, enough};
+use super::plan::{Access, Candidates, Estimate, Path, best, enough};
 use crate::error::Result;
 use crate::store::{Read, ReadSpec, Scan, Scanner};
+use bytes::Bytes;
 
 /// Entries of each path read in the first round.
 const FIRST_ROUND: u64 = 64;
@@ -16,9 +17,10 @@ const MOST: u64 = 16_384;
 const PAGE: usize = 256;
 
 /// The estimates of all paths, read as far as the choice needs it; nothing is read where there is no choice, unless `always`.
+/// `tables` are the base table and the index table.
 pub(crate) async fn probe(
     reader: &dyn Read,
-    table: &str,
+    tables: (&str, &str),
     candidates: &Candidates,
     query: &BoundQuery,
     always: bool,
@@ -27,16 +29,12 @@ pub(crate) async fn probe(
     if !always && !is_choice(&candidates.roots) {
         return Ok(estimates);
     }
-    let mut probes: Vec<Option<Probe>> = candidates
-        .paths
-        .iter()
-        .map(|p| if let Path::Index(i) = p { Some(Probe::new(i, table)) } else { None })
-        .collect();
+    let mut probes: Vec<Option<Probe>> = candidates.paths.iter().map(|path| Probe::new(path, tables)).collect();
     let mut budget = FIRST_ROUND;
     loop {
-        for ((probe, path), estimate) in probes.iter_mut().zip(&candidates.paths).zip(&mut estimates) {
+        for (number, (probe, estimate)) in probes.iter_mut().zip(&mut estimates).enumerate() {
             if let Some(probe) = probe {
-                let goal = enough(path, query).unwrap_or(u64::MAX).min(budget);
+                let goal = enough(number, candidates, query).unwrap_or(u64::MAX).min(budget);
                 probe.advance(reader, goal).await?;
                 let entries = if probe.done { probe.entries } else { probe.entries.min(budget) };
                 *estimate = Estimate { entries, exact: probe.done };
@@ -62,9 +60,8 @@ fn is_choice(ways: &[Access]) -> bool {
 /// One path, read so far.
 struct Probe<'a> {
     table: &'a str,
-    path: &'a IndexPath,
-    range: usize,
-    salt: u8,
+    /// What is still to be opened, the next last.
+    ranges: Vec<(Option<Bytes>, Option<Bytes>)>,
     scanner: Option<Box<dyn Scanner>>,
     entries: u64,
     /// Ranges opened: each is taken to cost as much as an entry.
@@ -73,9 +70,19 @@ struct Probe<'a> {
 }
 
 impl<'a> Probe<'a> {
-    fn new(path: &'a IndexPath, table: &'a str) -> Self {
-        let salt = path.ranges.first().map_or(0, |r| r.salts.start);
-        Self { table, path, range: 0, salt, scanner: None, entries: 0, opened: 0, done: path.ranges.is_empty() }
+    /// None for rows by their keys, which are counted already.
+    fn new(path: &Path, (base, index): (&'a str, &'a str)) -> Option<Self> {
+        let (table, mut ranges): (_, Vec<_>) = match path {
+            Path::Get(_) => return None,
+            Path::Rows(rows) => (base, rows.ranges.clone()),
+            Path::Index(path) => {
+                let salted = path.ranges.iter().flat_map(|range| range.salts.clone().map(|salt| range.bounds(salt)));
+                (index, salted.map(|(start, stop)| (Some(start), stop)).collect())
+            }
+        };
+        ranges.reverse();
+        let done = ranges.is_empty();
+        Some(Self { table, ranges, scanner: None, entries: 0, opened: 0, done })
     }
 
     /// Reads on until `goal` entries are known.
@@ -84,9 +91,9 @@ impl<'a> Probe<'a> {
             let scanner = match &mut self.scanner {
                 Some(scanner) => scanner,
                 None => {
-                    let (start, stop) = self.path.ranges[self.range].bounds(self.salt);
+                    let Some((start, stop)) = self.ranges.pop() else { break };
                     let page_rows = usize::try_from(goal).unwrap_or(PAGE).clamp(1, PAGE);
-                    let scan = Scan { start: Some(start), stop, reversed: false, spec: ReadSpec::default(), page_rows };
+                    let scan = Scan { start, stop, reversed: false, spec: ReadSpec::default(), page_rows };
                     self.opened += 1;
                     self.scanner.insert(reader.scan(self.table, scan).await?)
                 }
@@ -95,21 +102,9 @@ impl<'a> Probe<'a> {
             self.entries += page.rows.len() as u64;
             if page.done {
                 self.scanner = None;
-                self.next_range();
+                self.done = self.ranges.is_empty();
             }
         }
         Ok(())
-    }
-
-    fn next_range(&mut self) {
-        if self.salt + 1 < self.path.ranges[self.range].salts.end {
-            self.salt += 1;
-            return;
-        }
-        self.range += 1;
-        match self.path.ranges.get(self.range) {
-            Some(range) => self.salt = range.salts.start,
-            None => self.done = true,
-        }
     }
 }

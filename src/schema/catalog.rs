@@ -3,6 +3,7 @@
 //! | row | qualifier | value |
 //! |---|---|---|
 //! | `table/<name>` | `families` | JSON list of family names |
+//! | | `key` | JSON [`Key`], if the parts of row keys are declared |
 //! | `dictionary/<table>` | `a:<attribute>`, `d:<definition>#<generation>` | code(2) |
 //! | `attribute/<table>` | attribute name | JSON [`Attribute`] |
 //! | `definition/<table>` | definition name | JSON [`Definition`] |
@@ -11,7 +12,7 @@
 //!
 //! Table names hold no `/`, so no row is a prefix of another table's.
 
-use super::{Attribute, AttributeType, Code, Definition, DefinitionSpec, Function, TableSchema, check_name};
+use super::{Attribute, AttributeSpec, Code, Definition, DefinitionSpec, Function, Key, TableSchema, check_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, Row, RowMutation, Timestamp};
 use crate::store::{Durability, ReadSpec, Scan, Store, TableDescriptor};
@@ -152,39 +153,70 @@ impl Catalog {
             ));
         };
         let families = json(table, families)?;
+        let key = table.newest(META_FAMILY.as_bytes(), b"key").map(|cell| json(table, cell)).transpose()?;
         let attributes = attributes.cells.iter().map(|c| json(attributes, c)).collect::<Result<_>>()?;
         let definitions = definitions.cells.iter().map(|c| definition(definitions, c)).collect::<Result<_>>()?;
-        Ok(TableSchema::new(name.to_owned(), families, attributes, definitions))
+        Ok(TableSchema::new(name.to_owned(), families, attributes, definitions).with_key(key.map(Arc::new)))
     }
 
-    /// Records attributes of a table that were not known before, in its first family, and gives the schema with them.
-    /// Arrays are kept as JSON, scalars as UTF-8.
+    /// Records attributes of a table that were not known before, and gives the schema with them. Those that are known must
+    /// be as they are declared, in all that the declaration says.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`] when an attribute is there with another type.
-    pub async fn declare(&self, table: &str, attributes: &[(String, AttributeType)]) -> Result<TableSchema> {
+    /// [`ErrorKind::AlreadyExists`] when an attribute is there and another one, or a column is another attribute's;
+    /// [`ErrorKind::NotFound`] for a column family that the table doesn't have.
+    pub async fn declare(&self, table: &str, attributes: &[AttributeSpec]) -> Result<TableSchema> {
         let _guard = CHANGES.lock().await;
         let schema = self.table(table).await?;
-        let fresh: Vec<(String, AttributeType)> =
-            check_attributes(attributes)?.into_iter().filter(|(name, _)| schema.attribute(name).is_none()).collect();
-        for (name, kind) in attributes {
-            if let Some(known) = schema.attribute(name).filter(|a| a.kind != *kind) {
-                return Err(conflicting(name, known.kind, *kind));
-            }
-        }
+        let fresh = fresh(&schema, attributes)?;
         if fresh.is_empty() {
             return Ok(schema);
         }
-        let names: Vec<String> = fresh.iter().map(|(name, _)| format!("a:{name}")).collect();
+        self.put_attributes(table, fresh).await
+    }
+
+    /// Records what the row keys of a table are made of; the parts become attributes. A key that is there already may be
+    /// declared again.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`] when the table's keys are made of other parts, or an attribute has the name of one.
+    pub async fn declare_key(&self, table: &str, key: &Key) -> Result<TableSchema> {
+        let _guard = CHANGES.lock().await;
+        let schema = self.table(table).await?;
+        if let Some(known) = schema.key().filter(|known| ***known != *key) {
+            return Err(Error::new(
+                ErrorKind::AlreadyExists,
+                format!("the row keys of table {table} are {known}, and cannot be {key} as well"),
+            ));
+        }
+        let parts = || key.parts().iter().zip(key.kinds()).enumerate();
+        let mut fresh = Vec::new();
+        for (place, (part, kind)) in parts() {
+            match schema.attribute(&part.name) {
+                None => fresh.push(Attribute::of_key(&part.name, kind, place, 0)),
+                Some(known) if known.key_part == Some(place) => {}
+                Some(known) => {
+                    return Err(Error::new(
+                        ErrorKind::AlreadyExists,
+                        format!("key part {}: {} is an attribute already, in {}", part.name, part.name, known.place()),
+                    ));
+                }
+            }
+        }
+        // The key first: if this is cut short, declaring it again adds the attributes that are missing.
+        self.put_meta(&meta_row("table", table), vec![("key".to_owned(), encode_json(key)?)]).await?;
+        self.put_attributes(table, fresh).await
+    }
+
+    /// Gives attributes codes and records them.
+    async fn put_attributes(&self, table: &str, fresh: Vec<Attribute>) -> Result<TableSchema> {
+        let names: Vec<String> = fresh.iter().map(|a| format!("a:{}", a.name)).collect();
         let codes = self.codes(table, &names).await?;
-        let cells = fresh
-            .iter()
-            .zip(codes)
-            .map(|((name, kind), code)| {
-                let attribute = Attribute::inferred(name, *kind, &schema.families[0], code);
-                Ok((name.clone(), encode_json(&attribute)?))
-            })
-            .collect::<Result<_>>()?;
+        let record = |(attribute, code)| {
+            let attribute = Attribute { code, ..attribute };
+            Ok((attribute.name.clone(), encode_json(&attribute)?))
+        };
+        let cells = fresh.into_iter().zip(codes).map(record).collect::<Result<_>>()?;
         self.put_meta(&meta_row("attribute", table), cells).await?;
         self.table(table).await
     }
@@ -318,26 +350,68 @@ fn definition(row: &Row, cell: &Cell) -> Result<Definition> {
     ))
 }
 
-/// Checks the names of attributes that are to be declared, and that none has two types; each name once.
+/// Checks the names of attributes that are to be declared, and that none is declared in two ways.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`], [`ErrorKind::AlreadyExists`].
-pub fn check_attributes(attributes: &[(String, AttributeType)]) -> Result<BTreeMap<String, AttributeType>> {
-    let mut checked = BTreeMap::new();
-    for (name, kind) in attributes {
-        check_name("an attribute", name)?;
-        if name == super::table::ROW_KEY {
-            return Err(Error::invalid(format!("{name:?} cannot name an attribute: it names the row key")));
+pub fn check_attributes(attributes: &[AttributeSpec]) -> Result<()> {
+    let mut seen: BTreeMap<&str, &AttributeSpec> = BTreeMap::new();
+    for spec in attributes {
+        check_name("an attribute", &spec.name)?;
+        if spec.name == super::table::ROW_KEY {
+            return Err(Error::invalid(format!("{:?} cannot name an attribute: it names the row key", spec.name)));
         }
-        if let Some(other) = checked.insert(name.clone(), *kind).filter(|other| other != kind) {
-            return Err(conflicting(name, other, *kind));
+        if let Some(other) = seen.insert(&spec.name, spec).filter(|other| *other != spec) {
+            return Err(Error::new(
+                ErrorKind::AlreadyExists,
+                format!("attribute {} is declared twice, as {other} and as {spec}; declare it once", spec.name),
+            ));
         }
+        spec.resolve("", 0)?;
     }
-    Ok(checked)
+    Ok(())
 }
 
-fn conflicting(name: &str, known: AttributeType, kind: AttributeType) -> Error {
-    Error::new(ErrorKind::AlreadyExists, format!("attribute {name} is {known}, and cannot be {kind} as well"))
+/// The attributes that a table doesn't have, each once, without codes.
+fn fresh(schema: &TableSchema, specs: &[AttributeSpec]) -> Result<Vec<Attribute>> {
+    check_attributes(specs)?;
+    let mut fresh: Vec<Attribute> = Vec::new();
+    for spec in specs {
+        if let Some(known) = schema.attribute(&spec.name) {
+            if let Some(difference) = spec.differs_from(known) {
+                return Err(Error::new(ErrorKind::AlreadyExists, difference));
+            }
+            continue;
+        }
+        if fresh.iter().any(|a| a.name == spec.name) {
+            continue;
+        }
+        let attribute = spec.resolve(&schema.families[0], 0)?;
+        if !schema.families.contains(&attribute.family) {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!(
+                    "attribute {}: table {} has no column family {:?}; it has {}",
+                    spec.name,
+                    schema.name,
+                    attribute.family,
+                    schema.families.join(", ")
+                ),
+            ));
+        }
+        let same = |a: &&Attribute| (&a.family, &a.qualifier) == (&attribute.family, &attribute.qualifier);
+        if let Some(other) = schema.attributes().find(same).or_else(|| fresh.iter().find(same)) {
+            return Err(Error::new(
+                ErrorKind::AlreadyExists,
+                format!(
+                    "attribute {}: column {}:{} is that of attribute {} already",
+                    spec.name, attribute.family, attribute.qualifier, other.name
+                ),
+            ));
+        }
+        fresh.push(attribute);
+    }
+    Ok(fresh)
 }
 
 fn encode_json<T: Serialize + ?Sized>(value: &T) -> Result<Bytes> {

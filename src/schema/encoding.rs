@@ -1,6 +1,9 @@
 //! Base encodings: a cell's bytes ↔ a value.
 
-use super::{Attribute, AttributeType, AttributeValue, BaseEncoding, Float, ScalarType, Value};
+use super::value::{bytes_from_base64, bytes_from_hex};
+use super::{
+    Attribute, AttributeType, AttributeValue, BaseEncoding, Decimal, Float, ScalarType, Value, calendar, hbase,
+};
 use crate::error::{Error, ErrorKind, Result};
 use bytes::Bytes;
 
@@ -9,7 +12,16 @@ fn wrong(attribute: &Attribute, found: &str) -> Error {
     if shown.len() < found.len() {
         shown.push('…');
     }
-    Error::new(ErrorKind::WrongType, format!("expected {}, found {shown}", attribute.kind))
+    let form = match (attribute.kind.scalar, attribute.encoding) {
+        (ScalarType::Timestamp, BaseEncoding::Utf8 | BaseEncoding::Json) => {
+            " (2026-12-01T00:00:00Z, a date, or milliseconds since 1970)"
+        }
+        (ScalarType::Bytes, BaseEncoding::Utf8) => r" (like \x00ff)",
+        (ScalarType::Bytes, _) => " (base64 in JSON)",
+        (ScalarType::Decimal, BaseEncoding::Json) => r#" (text like "12.50", or a number of at most 15 digits)"#,
+        _ => "",
+    };
+    Error::new(ErrorKind::WrongType, format!("expected {}{form}, found {shown}", attribute.kind))
         .within(format!("attribute {}", attribute.name))
 }
 
@@ -22,15 +34,7 @@ pub fn decode(attribute: &Attribute, bytes: &[u8]) -> Result<AttributeValue> {
         BaseEncoding::Utf8 => {
             let text = std::str::from_utf8(bytes)
                 .map_err(|_| wrong(attribute, &format!("bytes that are not UTF-8: {}", bytes.escape_ascii())))?;
-            let value = match attribute.kind.scalar {
-                ScalarType::Text => Value::Text(text.to_owned()),
-                ScalarType::Int => Value::Int(text.parse().map_err(|_| wrong(attribute, &format!("{text:?}")))?),
-                ScalarType::Float => {
-                    Value::Float(Float::new(text.parse().map_err(|_| wrong(attribute, &format!("{text:?}")))?))
-                }
-                ScalarType::Bool => Value::Bool(text.parse().map_err(|_| wrong(attribute, &format!("{text:?}")))?),
-            };
-            Ok(AttributeValue::One(value))
+            parse(attribute, text).map(AttributeValue::One)
         }
         BaseEncoding::Json => {
             if attribute.kind == (AttributeType { scalar: ScalarType::Text, array: true }) {
@@ -44,7 +48,32 @@ pub fn decode(attribute: &Attribute, bytes: &[u8]) -> Result<AttributeValue> {
             })?;
             from_json(attribute, &json)?.ok_or_else(|| wrong(attribute, "null"))
         }
+        BaseEncoding::Hbase => hbase::decode(attribute.kind.scalar, bytes)
+            .map_err(|e| e.within(format!("attribute {}", attribute.name)))?
+            .map(AttributeValue::One)
+            .ok_or_else(|| wrong(attribute, &format!("{} bytes that are none: {}", bytes.len(), bytes.escape_ascii()))),
     }
+}
+
+/// Reads the text of a scalar, as `Display` writes it.
+///
+/// # Errors
+/// [`ErrorKind::WrongType`], as for [`decode`].
+pub fn parse(attribute: &Attribute, text: &str) -> Result<Value> {
+    let value = match attribute.kind.scalar {
+        ScalarType::Text => Some(Value::Text(text.to_owned())),
+        ScalarType::Int => text.parse().ok().map(Value::Int),
+        ScalarType::Float => text.parse().ok().map(|f| Value::Float(Float::new(f))),
+        ScalarType::Bool => text.parse().ok().map(Value::Bool),
+        ScalarType::Decimal => Some(Value::Decimal(decimal(attribute, text)?)),
+        ScalarType::Timestamp => calendar::parse(text).map(Value::Timestamp),
+        ScalarType::Bytes => bytes_from_hex(text).map(Value::Bytes),
+    };
+    value.ok_or_else(|| wrong(attribute, &format!("{text:?}")))
+}
+
+fn decimal(attribute: &Attribute, text: &str) -> Result<Decimal> {
+    text.parse().map_err(|e: Error| e.within(format!("attribute {}", attribute.name)))
 }
 
 /// Encodes a value for a cell. The value must be of the attribute's type, as those made by [`from_json`] and [`decode`] are.
@@ -52,6 +81,7 @@ pub fn encode(attribute: &Attribute, value: &AttributeValue) -> Bytes {
     match attribute.encoding {
         BaseEncoding::Utf8 => value.to_string().into(),
         BaseEncoding::Json => value.to_json().to_string().into(),
+        BaseEncoding::Hbase => value.elements().first().map(hbase::encode).unwrap_or_default(),
     }
 }
 
@@ -81,9 +111,29 @@ fn scalar(attribute: &Attribute, json: &serde_json::Value) -> Result<Value> {
             text.parse().ok().map(|f| Value::Float(Float::new(f)))
         }
         (ScalarType::Bool, serde_json::Value::Bool(b)) => Some(Value::Bool(*b)),
+        (ScalarType::Decimal, serde_json::Value::String(text)) => Some(Value::Decimal(decimal(attribute, text)?)),
+        (ScalarType::Decimal, serde_json::Value::Number(n)) => exact(n).map(Value::Decimal),
+        (ScalarType::Timestamp, serde_json::Value::String(text)) => calendar::parse(text).map(Value::Timestamp),
+        (ScalarType::Timestamp, serde_json::Value::Number(n)) => n.as_i64().map(Value::Timestamp),
+        (ScalarType::Bytes, serde_json::Value::String(text)) => bytes_from_base64(text).map(Value::Bytes),
         _ => None,
     };
     found.ok_or_else(|| wrong(attribute, &json.to_string()))
+}
+
+/// A JSON number as a decimal. One with a fraction has been read as a 64-bit float, which brings back any 15 digits and no
+/// more.
+fn exact(number: &serde_json::Number) -> Option<Decimal> {
+    if let Some(int) = number.as_i64() {
+        return Some(int.into());
+    }
+    if let Some(int) = number.as_u64() {
+        return Some(int.into());
+    }
+    let text = number.to_string();
+    let digits = text.split(['e', 'E']).next()?.bytes().filter(u8::is_ascii_digit).count();
+    let zeros = text.bytes().filter(|b| !matches!(b, b'-' | b'.')).take_while(|b| *b == b'0').count();
+    (digits - zeros.min(digits) <= 15).then(|| text.parse().ok())?
 }
 
 /// The type of a JSON value seen for the first time; none for null and for an empty array, which show no type.

@@ -2,7 +2,7 @@
 
 use super::domain::Domain;
 use super::state::TermValue;
-use super::{Code, Function, Operand, function, term};
+use super::{Code, Function, Operand, Pattern, Value, function, term};
 use crate::error::Result;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,10 @@ pub enum Condition {
     Every(Domain),
     /// There is no value.
     Null,
+    /// The text, or some element, matches.
+    Like(Pattern),
+    /// There is a text, and it, and every other element, does not match.
+    Unlike(Pattern),
 }
 
 impl Condition {
@@ -31,6 +35,8 @@ impl Condition {
             Self::Some(domain) => elements.iter().any(|e| domain.contains(e)),
             Self::Every(domain) => !elements.is_empty() && elements.iter().all(|e| domain.contains(e)),
             Self::Null => elements.is_empty(),
+            Self::Like(pattern) => any_matches(pattern, &elements)?,
+            Self::Unlike(pattern) => !elements.is_empty() && !any_matches(pattern, &elements)?,
         })
     }
 
@@ -38,7 +44,7 @@ impl Condition {
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Some(domain) | Self::Every(domain) => domain.is_empty(),
-            Self::Null => false,
+            Self::Null | Self::Like(_) | Self::Unlike(_) => false,
         }
     }
 
@@ -49,9 +55,22 @@ impl Condition {
             (Self::Some(a) | Self::Every(a), Self::Some(b)) | (Self::Every(a), Self::Every(b)) => {
                 a.intersection(b) == *a
             }
+            (Self::Like(a), Self::Like(b)) | (Self::Unlike(a), Self::Unlike(b)) => a == b,
             _ => false,
         }
     }
+}
+
+/// Whether some element is a text that matches.
+fn any_matches(pattern: &Pattern, elements: &[&[u8]]) -> Result<bool> {
+    for element in elements {
+        if let Some(Value::Text(text)) = term::decode(element)?
+            && pattern.matches(text.as_bytes())
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The filter of a partial definition: only rows for which it is true have entries.

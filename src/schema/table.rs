@@ -1,9 +1,10 @@
 //! Everything sideindex knows of one base table.
 
-use super::{Attribute, Code, Definition, DefinitionSpec, Lifecycle, Operand, ScalarType, Term, TermSpec};
+use super::{Attribute, Code, Definition, DefinitionSpec, Key, Lifecycle, Operand, ScalarType, Term, TermSpec, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Timestamp;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The name queries use for the row key.
 pub const ROW_KEY: &str = "id";
@@ -20,6 +21,7 @@ pub struct TableSchema {
     definitions: Vec<Definition>,
     /// The attributes that some definition contains, by code.
     indexed: Vec<Attribute>,
+    key: Option<Arc<Key>>,
 }
 
 impl TableSchema {
@@ -30,7 +32,23 @@ impl TableSchema {
         let mut indexed: Vec<Attribute> = attributes.iter().filter(is_indexed).cloned().collect();
         indexed.sort_unstable_by_key(|a| a.code);
         let attributes = attributes.into_iter().map(|a| (a.name.clone(), a)).collect();
-        Self { name, families, attributes, by_code, definitions, indexed }
+        Self { name, families, attributes, by_code, definitions, indexed, key: None }
+    }
+
+    /// The same table with row keys of declared parts; the parts are among its attributes.
+    #[must_use]
+    pub fn with_key(self, key: Option<Arc<Key>>) -> Self {
+        Self { key, ..self }
+    }
+
+    /// The parts of its row keys, if they are declared.
+    pub fn key(&self) -> Option<&Arc<Key>> {
+        self.key.as_ref()
+    }
+
+    /// The part values of a row key by their places; none where no parts are declared, or the key doesn't fit them.
+    pub fn key_values(&self, row: &[u8]) -> Option<Vec<Value>> {
+        self.key.as_ref()?.split(row).ok()
     }
 
     /// Name of the index table.
@@ -156,14 +174,21 @@ impl TableSchema {
                 "the value limit must be between 16 and 16384 bytes, or 0 for none, found {value_limit}"
             )));
         }
-        Ok(Definition {
+        let definition = Definition {
             ordered: spec.ordered,
             salts,
             covered,
             filter: spec.filter.clone(),
             value_limit,
             ..Definition::new(spec.name.clone(), 0, terms)
-        })
+        };
+        if let Some(part) = self.attributes().find(|a| a.key_part.is_some() && definition.mentions(a.code)) {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("expected attributes in columns, found {}, which is {}", part.name, part.place()),
+            ));
+        }
+        Ok(definition)
     }
 
     /// Names of a definition's covered columns.
@@ -197,6 +222,7 @@ impl TableSchema {
     pub fn with_attributes(&self, fresh: impl IntoIterator<Item = Attribute>) -> Self {
         let attributes = self.attributes.values().cloned().chain(fresh).collect();
         Self::new(self.name.clone(), self.families.clone(), attributes, self.definitions.clone())
+            .with_key(self.key.clone())
     }
 
     /// A term's floor: the largest floor of the definitions containing it.

@@ -1,14 +1,14 @@
 //! Order-preserving, self-delimiting encodings of single values: what entry keys are made of (DESIGN.md §4).
 //!
 //! A term is a type byte and a body. Under `memcmp` null is below everything, and values of one type are in their own
-//! order. Integers are big-endian with the sign bit flipped; floats by the sign trick; text has each 0x00 written as
-//! 0x00 0xFF and ends in 0x00 0x01.
+//! order. Integers and timestamps are big-endian with the sign bit flipped; floats by the sign trick; decimals by sign, place
+//! of the point and pairs of digits; text and bytes have each 0x00 written as 0x00 0xFF and end in 0x00 0x01.
 //!
 //! In entry keys a term may be cut and inverted ([`Shape`]). A text that is longer than the limit is cut before the character
 //! that passes it, and ends in 0x00 0x02 and the xxh3-128 of the whole text. So terms of texts whose first `limit` − 3 bytes
 //! differ are in the order of the texts; those of others may not be.
 
-use super::{Float, Value};
+use super::{Decimal, Float, Value};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_128;
@@ -18,7 +18,10 @@ pub const NULL: u8 = 0x05;
 const BOOL: u8 = 0x10;
 const INT: u8 = 0x20;
 const FLOAT: u8 = 0x28;
+const DECIMAL: u8 = 0x30;
+const TIMESTAMP: u8 = 0x40;
 const TEXT: u8 = 0x50;
+const BYTES: u8 = 0x60;
 
 const END: u8 = 0x01;
 const CUT: u8 = 0x02;
@@ -47,9 +50,21 @@ pub fn encode(value: &Value, out: &mut Vec<u8>) {
             let bits = f.get().to_bits();
             out.extend(if bits & SIGN == 0 { bits ^ SIGN } else { !bits }.to_be_bytes());
         }
+        Value::Decimal(decimal) => {
+            out.push(DECIMAL);
+            decimal.encode(out);
+        }
+        Value::Timestamp(ms) => {
+            out.push(TIMESTAMP);
+            out.extend((ms.cast_unsigned() ^ SIGN).to_be_bytes());
+        }
         Value::Text(text) => {
             out.push(TEXT);
             escape(text.as_bytes(), out);
+        }
+        Value::Bytes(bytes) => {
+            out.push(BYTES);
+            escape(bytes, out);
         }
     }
 }
@@ -146,8 +161,9 @@ fn masked_len(bytes: &[u8], mask: u8) -> Result<usize> {
     let fixed = match bytes.first().map(|b| b ^ mask) {
         Some(NULL) => 1,
         Some(BOOL) => 2,
-        Some(INT | FLOAT) => 9,
-        Some(TEXT) => return Ok(1 + run(&bytes[1..], mask)?.whole),
+        Some(INT | FLOAT | TIMESTAMP) => 9,
+        Some(DECIMAL) => return Ok(1 + Decimal::encoded_len(&bytes[1..], mask)?),
+        Some(TEXT | BYTES) => return Ok(1 + run(&bytes[1..], mask)?.whole),
         Some(other) => return Err(Error::corrupt(format!("expected the type byte of a term, found {other:#04x}"))),
         None => return Err(Error::corrupt("expected a term, found the end")),
     };
@@ -197,14 +213,19 @@ pub fn decode(bytes: &[u8]) -> Result<Option<Value>> {
             let bits = number();
             Value::Float(Float::new(f64::from_bits(if bits & SIGN == 0 { !bits } else { bits ^ SIGN })))
         }
-        _ => {
+        DECIMAL => Value::Decimal(Decimal::decode(body)?),
+        TIMESTAMP => Value::Timestamp((number() ^ SIGN).cast_signed()),
+        kind => {
             let run = run(body, 0)?;
             if run.is_cut {
                 return Err(Error::corrupt("expected a whole term, found one that is cut"));
             }
-            let text = unescape(&body[..run.body]);
+            let bytes = unescape(&body[..run.body]);
+            if kind == BYTES {
+                return Ok(Some(Value::Bytes(bytes.into())));
+            }
             Value::Text(
-                String::from_utf8(text).map_err(|e| Error::corrupt("expected UTF-8 in a text term").with_source(e))?,
+                String::from_utf8(bytes).map_err(|e| Error::corrupt("expected UTF-8 in a text term").with_source(e))?,
             )
         }
     }))
@@ -309,7 +330,7 @@ impl Shape {
 
 /// Whether a term's body is an escaped run.
 fn has_run(term: &[u8]) -> bool {
-    matches!(term.first(), Some(&TEXT))
+    matches!(term.first(), Some(&TEXT | &BYTES))
 }
 
 /// The last place at or before `limit` where a text may be cut.

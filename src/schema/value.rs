@@ -1,5 +1,9 @@
 //! Decoded values.
 
+use super::{Decimal, calendar};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -58,8 +62,14 @@ pub enum Value {
     Int(i64),
     /// 64 bits.
     Float(Float),
+    /// Exact, of any precision.
+    Decimal(Decimal),
+    /// Milliseconds since 1970.
+    Timestamp(i64),
     /// Ordered by its UTF-8 bytes.
     Text(String),
+    /// Ordered byte by byte.
+    Bytes(Bytes),
 }
 
 impl From<&str> for Value {
@@ -83,17 +93,43 @@ impl From<f64> for Value {
     }
 }
 
+impl From<Decimal> for Value {
+    fn from(decimal: Decimal) -> Self {
+        Self::Decimal(decimal)
+    }
+}
+
 impl Value {
-    /// The value as JSON; a float that JSON cannot carry becomes its name as a string.
+    /// The value as JSON. What JSON cannot carry exactly becomes a string: a decimal, a timestamp, bytes in base64, a float
+    /// that is no number by its name.
     pub fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Bool(b) => (*b).into(),
             Self::Int(i) => (*i).into(),
             Self::Float(f) => serde_json::Number::from_f64(f.get())
                 .map_or_else(|| f.get().to_string().into(), serde_json::Value::Number),
+            Self::Decimal(d) => d.to_string().into(),
+            Self::Timestamp(ms) => calendar::show(*ms).into(),
             Self::Text(t) => t.as_str().into(),
+            Self::Bytes(bytes) => STANDARD.encode(bytes).into(),
         }
     }
+}
+
+/// Reads bytes as [`Value::to_json`] writes them: base64, padded.
+pub(super) fn bytes_from_base64(text: &str) -> Option<Bytes> {
+    STANDARD.decode(text).ok().map(Bytes::from)
+}
+
+/// Reads bytes as `Display` writes them: `\\x` and hexadecimal digits.
+pub(super) fn bytes_from_hex(text: &str) -> Option<Bytes> {
+    let digits = text.strip_prefix("\\x")?.as_bytes();
+    let digit = |d: &u8| char::from(*d).to_digit(16);
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => u8::try_from(digit(high)? * 16 + digit(low)?).ok(),
+        _ => None,
+    };
+    digits.chunks(2).map(byte).collect()
 }
 
 impl fmt::Display for Value {
@@ -102,7 +138,13 @@ impl fmt::Display for Value {
             Self::Bool(b) => b.fmt(f),
             Self::Int(i) => i.fmt(f),
             Self::Float(x) => x.get().fmt(f),
+            Self::Decimal(d) => d.fmt(f),
+            Self::Timestamp(ms) => f.write_str(&calendar::show(*ms)),
             Self::Text(t) => f.write_str(t),
+            Self::Bytes(bytes) => {
+                f.write_str("\\x")?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
         }
     }
 }

@@ -21,8 +21,8 @@ const MAX_LINE: u64 = 64 << 20;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// The row key, as text.
-    pub id: String,
+    /// The row key, as text; none where the parts of the key are among the attributes.
+    pub id: Option<String>,
     /// Timestamp of the change in milliseconds since 1970; none leaves it to the write helper.
     pub ts: Option<Timestamp>,
     /// Attributes by name, each at most once.
@@ -184,7 +184,7 @@ pub fn parse(line: &[u8]) -> Result<Record> {
         let expected = r#"expected {"id": "row key", "ts": milliseconds, "attrs": {…}}"#;
         Error::invalid(format!("{expected}, found a line with: {message}, at column {}", e.column())).with_source(e)
     })?;
-    if record.id.is_empty() {
+    if record.id.as_ref().is_some_and(String::is_empty) {
         return Err(Error::invalid("expected a row key in \"id\", found an empty text"));
     }
     if let Some(ts) = record.ts {

@@ -6,57 +6,39 @@ use crate::model::{Row, RowMutation};
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Told once to stop. Clones are told together.
 #[derive(Debug, Clone)]
-pub struct Stop {
-    told: Arc<watch::Sender<bool>>,
-    /// When to stop unasked, and after how long that is.
-    deadline: Option<(Instant, Duration)>,
-}
+pub struct Stop(Arc<watch::Sender<bool>>);
 
 impl Default for Stop {
     fn default() -> Self {
-        Self { told: Arc::new(watch::Sender::new(false)), deadline: None }
+        Self(Arc::new(watch::Sender::new(false)))
     }
 }
 
 impl Stop {
-    /// The same, and also after `limit` from now.
-    #[must_use]
-    pub fn within(&self, limit: Option<Duration>) -> Self {
-        let deadline = limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit)));
-        Self { told: Arc::clone(&self.told), deadline }
-    }
-
     /// Tells everybody to stop.
     pub fn stop(&self) {
-        self.told.send_replace(true);
+        self.0.send_replace(true);
     }
 
     /// Returns once told to stop.
     pub async fn stopped(&self) {
         // The sender lives as long as `self`.
-        let _ = self.told.subscribe().wait_for(|told| *told).await;
+        let _ = self.0.subscribe().wait_for(|told| *told).await;
     }
 
     /// Whether to go on.
     ///
     /// # Errors
-    /// [`ErrorKind::Interrupted`] once told to stop, [`ErrorKind::TooCostly`] past the deadline.
+    /// [`ErrorKind::Interrupted`] once told to stop.
     pub fn check(&self) -> Result<()> {
-        if *self.told.borrow() {
+        if *self.0.borrow() {
             return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
         }
-        match self.deadline {
-            Some((at, limit)) if Instant::now() >= at => Err(Error::new(
-                ErrorKind::TooCostly,
-                format!("took longer than its time limit of {limit:?}; an index may help, or set a longer time limit"),
-            )),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 

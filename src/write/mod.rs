@@ -7,7 +7,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, CellKind, MAX_CELL, Position, RowMutation, Timestamp, check_timestamp, escaped};
-use crate::schema::{Attribute, AttributeType, AttributeValue, Catalog, TableSchema, encoding};
+use crate::schema::{Attribute, AttributeSpec, AttributeType, AttributeValue, Catalog, TableSchema, Value, encoding};
 use crate::store::{Columns, Durability, ReadSpec};
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -18,8 +18,8 @@ use tokio::sync::Mutex;
 /// What becomes of one row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowChange {
-    /// The row key.
-    pub row: Bytes,
+    /// The row key; none to join it from its parts, which then are all among the attributes.
+    pub row: Option<Bytes>,
     /// Timestamp of the change; none takes the next one of the row.
     pub timestamp: Option<Timestamp>,
     /// Attributes by name, each at most once; null clears.
@@ -28,20 +28,25 @@ pub struct RowChange {
     pub origin: Option<Position>,
 }
 
-/// Bytes of a row key that messages show.
-const SHOWN: usize = 64;
+/// A row key as messages show it, no more than 64 bytes of it.
+fn shown(row: &[u8]) -> String {
+    let mut text = escaped(row);
+    if text.len() > 64 {
+        text.truncate(text.floor_char_boundary(64));
+        text.push('…');
+    }
+    text
+}
 
 impl RowChange {
     fn place(&self) -> String {
-        let mut row = escaped(&self.row);
-        if row.len() > SHOWN {
-            row.truncate(row.floor_char_boundary(SHOWN));
-            row.push('…');
-        }
-        match &self.origin {
-            Some(Position::File { line }) => format!("line {line}, row {row}"),
-            _ => format!("row {row}"),
-        }
+        let row = self.row.as_ref().map(|row| format!("row {}", shown(row)));
+        let line = match &self.origin {
+            Some(Position::File { line }) => Some(format!("line {line}")),
+            _ => None,
+        };
+        let both: Vec<String> = line.into_iter().chain(row).collect();
+        if both.is_empty() { "a row without a key".to_owned() } else { both.join(", ") }
     }
 }
 
@@ -80,10 +85,11 @@ impl Writer {
     /// written then.
     pub async fn write(&self, changes: &[RowChange]) -> Result<()> {
         let (schema, fresh) = self.learn(changes).await?;
-        let encoded = changes
+        let written = changes
             .iter()
             .map(|change| {
-                self.check_row(&change.row).and_then(|()| cells(&schema, change)).map_err(|e| e.within(change.place()))
+                let written = encoded(&schema, change).and_then(|written| self.check(&schema, written));
+                written.map_err(|e| e.within(change.place()))
             })
             .collect::<Result<Vec<_>>>()?;
         if !fresh.is_empty() {
@@ -91,19 +97,30 @@ impl Writer {
             let declared = self.catalog.declare(&schema.name, &fresh).await?;
             *self.schema.lock().await = Arc::new(declared);
         }
-        let rows: Vec<&Bytes> = changes.iter().map(|c| &c.row).collect();
-        self.commit(&schema, &rows, encoded).await
+        self.commit(&schema, written).await
     }
 
-    fn check_row(&self, row: &[u8]) -> Result<()> {
-        if self.catalog.store().row_key_fits(row) {
-            return Ok(());
+    /// Whether row and cells can be written: here a message can name the attribute, and nothing of the call is written yet.
+    fn check(&self, schema: &TableSchema, written: Encoded) -> Result<Encoded> {
+        let Encoded { row, cells, .. } = &written;
+        if !self.catalog.store().row_key_fits(row) {
+            let (most, found) = (crate::schema::entry::MAX_ROW, row.len());
+            return Err(Error::invalid(format!(
+                "expected a row key of 1 to {most} bytes, found {found}; HBase takes no other"
+            )));
         }
-        let most = crate::schema::entry::MAX_ROW;
-        Err(Error::invalid(format!(
-            "expected a row key of 1 to {most} bytes, found {}; HBase takes no other",
-            row.len()
-        )))
+        for cell in cells {
+            let size = cell.size(row);
+            if size > MAX_CELL {
+                let name = schema.attribute_at(&cell.family, &cell.qualifier).map_or("", |a| a.name.as_str());
+                return Err(Error::invalid(format!(
+                    "expected a cell of at most {MAX_CELL} bytes, its key included, found {size}: HBase refuses larger ones; \
+                     keep the value elsewhere and put a reference to it"
+                ))
+                .within(format!("attribute {name}")));
+            }
+        }
+        Ok(written)
     }
 
     /// Removes rows, all families and versions of each.
@@ -113,19 +130,17 @@ impl Writer {
     pub async fn delete(&self, rows: &[Bytes]) -> Result<()> {
         let schema = Arc::clone(&*self.schema.lock().await);
         let marker = |family: &String| Cell::delete(CellKind::DeleteFamily, family.clone(), "", 0);
-        let encoded = rows.iter().map(|_| (None, schema.families.iter().map(marker).collect())).collect();
-        self.commit(&schema, &rows.iter().collect::<Vec<_>>(), encoded).await
+        let encoded = rows.iter().map(|row| Encoded {
+            row: row.clone(),
+            timestamp: None,
+            cells: schema.families.iter().map(marker).collect(),
+        });
+        self.commit(&schema, encoded.collect()).await
     }
 
     /// Stamps and writes cells, under the locks of their rows.
-    async fn commit(
-        &self,
-        schema: &TableSchema,
-        rows: &[&Bytes],
-        encoded: Vec<(Option<Timestamp>, Vec<Cell>)>,
-    ) -> Result<()> {
-        let unstamped: Vec<&Bytes> =
-            rows.iter().zip(&encoded).filter(|(_, (ts, _))| ts.is_none()).map(|(row, _)| *row).collect();
+    async fn commit(&self, schema: &TableSchema, encoded: Vec<Encoded>) -> Result<()> {
+        let unstamped: Vec<&Bytes> = encoded.iter().filter(|e| e.timestamp.is_none()).map(|e| &e.row).collect();
         let mut stripes: Vec<usize> =
             unstamped.iter().map(|row| (self.hasher.hash_one(row) % STRIPES as u64) as usize).collect();
         // In order, so that two writers never wait for each other.
@@ -138,17 +153,17 @@ impl Writer {
         let mut newest = self.newest(schema, &unstamped).await?;
         let now = crate::clock::now();
         let mut mutations = Vec::with_capacity(encoded.len());
-        for (row, (timestamp, mut cells)) in rows.iter().zip(encoded) {
-            let known = newest.entry((*row).clone()).or_insert(-1);
+        for Encoded { row, timestamp, mut cells } in encoded {
+            let known = newest.entry(row.clone()).or_insert(-1);
             let at = timestamp.unwrap_or_else(|| now.max(known.saturating_add(1)));
             // Nothing can be written above a cell at the end of time.
-            check_timestamp(at).map_err(|e| e.within(format!("row {}", escaped(row))))?;
+            check_timestamp(at).map_err(|e| e.within(format!("row {}", escaped(&row))))?;
             *known = at.max(*known);
             for cell in &mut cells {
                 cell.timestamp = at;
             }
             if !cells.is_empty() {
-                mutations.push(RowMutation::new((*row).clone(), cells));
+                mutations.push(RowMutation::new(row, cells));
             }
         }
         if mutations.is_empty() {
@@ -171,7 +186,7 @@ impl Writer {
     }
 
     /// The schema with the attributes that are new, and those: not recorded yet, with codes that are none.
-    async fn learn(&self, changes: &[RowChange]) -> Result<(Arc<TableSchema>, Vec<(String, AttributeType)>)> {
+    async fn learn(&self, changes: &[RowChange]) -> Result<(Arc<TableSchema>, Vec<AttributeSpec>)> {
         let schema = Arc::clone(&*self.schema.lock().await);
         let mut fresh: BTreeMap<String, AttributeType> = BTreeMap::new();
         for change in changes {
@@ -190,16 +205,38 @@ impl Writer {
         }
         let family = &schema.families[0];
         let attributes = fresh.iter().map(|(name, kind)| Attribute::inferred(name, *kind, family, 0));
-        Ok((Arc::new(schema.with_attributes(attributes)), fresh.into_iter().collect()))
+        let schema = Arc::new(schema.with_attributes(attributes));
+        Ok((schema, fresh.into_iter().map(|(name, kind)| AttributeSpec::new(name, kind)).collect()))
     }
 }
 
-/// The cells of a change, without timestamps yet, and the timestamp it asks for.
-fn cells(schema: &TableSchema, change: &RowChange) -> Result<(Option<Timestamp>, Vec<Cell>)> {
+/// A change as it is written, its cells without timestamps yet.
+struct Encoded {
+    row: Bytes,
+    timestamp: Option<Timestamp>,
+    cells: Vec<Cell>,
+}
+
+fn encoded(schema: &TableSchema, change: &RowChange) -> Result<Encoded> {
+    let mut parts: Vec<Option<Value>> = vec![None; schema.key().map_or(0, |key| key.parts().len())];
     let mut cells: Vec<Cell> = Vec::with_capacity(change.attributes.len());
     let mut names = HashSet::with_capacity(change.attributes.len());
     for (name, json) in &change.attributes {
+        if !names.insert(name) {
+            return Err(Error::invalid(format!("attribute {name} is given twice; give it once")));
+        }
         let cell = match schema.attribute(name) {
+            Some(attribute) if attribute.key_part.is_some() => {
+                let place = attribute.key_part.and_then(|place| parts.get_mut(place));
+                match (place, encoding::from_json(attribute, json)?) {
+                    (Some(place), Some(AttributeValue::One(value))) => *place = Some(value),
+                    _ => {
+                        let message = format!("expected a value, found {json}: it is a part of the row key");
+                        return Err(Error::invalid(message).within(format!("attribute {name}")));
+                    }
+                }
+                continue;
+            }
             Some(attribute) => {
                 let (family, qualifier) = (attribute.family.clone(), attribute.qualifier.clone());
                 match encoding::from_json(attribute, json)? {
@@ -213,23 +250,42 @@ fn cells(schema: &TableSchema, change: &RowChange) -> Result<(Option<Timestamp>,
             // Nothing is known of it, so it is null: the column it would be in is cleared all the same.
             None => {
                 crate::schema::check_name("an attribute", name)?;
+                if let Some(other) = schema.attribute_at(schema.families[0].as_bytes(), name.as_bytes()) {
+                    return Err(Error::invalid(format!(
+                        "expected the attribute {}, found {name}, which is the name of its column only",
+                        other.name
+                    )));
+                }
                 Cell::delete(CellKind::DeleteColumn, schema.families[0].clone(), name.clone(), 0)
             }
         };
-        if !names.insert(name) {
-            return Err(Error::invalid(format!("attribute {name} is given twice; give it once")));
-        }
-        let size = cell.size(&change.row);
-        if size > MAX_CELL {
-            return Err(Error::invalid(format!(
-                "expected a cell of at most {MAX_CELL} bytes, its key included, found {size}: HBase refuses larger ones; keep \
-                 the value elsewhere and put a reference to it"
-            ))
-            .within(format!("attribute {name}")));
-        }
         cells.push(cell);
     }
-    Ok((change.timestamp, cells))
+    Ok(Encoded { row: row_key(schema, change.row.as_ref(), &parts)?, timestamp: change.timestamp, cells })
+}
+
+/// The row key that is given, which has to agree with the parts that are given; without one it is joined from them.
+fn row_key(schema: &TableSchema, given: Option<&Bytes>, parts: &[Option<Value>]) -> Result<Bytes> {
+    match (given, schema.key()) {
+        (None, Some(key)) => key.join(parts),
+        (None, None) => Err(Error::invalid(format!(
+            "expected a row key, found none: only a table with declared key parts has it from them, and {} has none",
+            schema.name
+        ))),
+        (Some(row), Some(key)) if parts.iter().any(Option::is_some) => {
+            let found = key.split(row)?;
+            for ((part, given), found) in key.parts().iter().zip(parts).zip(&found) {
+                if let Some(given) = given.as_ref().filter(|given| *given != found) {
+                    return Err(Error::invalid(format!(
+                        "attribute {}: expected {found}, as in the row key, found {given}; leave one of them out",
+                        part.name
+                    )));
+                }
+            }
+            Ok(row.clone())
+        }
+        (Some(row), _) => Ok(row.clone()),
+    }
 }
 
 fn encode(name: &str, attribute: &Attribute, value: &AttributeValue) -> Result<Bytes> {
@@ -237,7 +293,7 @@ fn encode(name: &str, attribute: &Attribute, value: &AttributeValue) -> Result<B
     if bytes.is_empty() {
         return Err(Error::new(
             ErrorKind::InvalidInput,
-            "expected a value, found an empty text: it would be an empty cell, which is never written; use null to clear",
+            "expected a value, found an empty one: it would be an empty cell, which is never written; use null to clear",
         )
         .within(format!("attribute {name}")));
     }

@@ -76,6 +76,16 @@ impl V {
         }
     }
 
+    /// As HBase's class `Bytes` writes it.
+    pub fn hbase(&self) -> Vec<u8> {
+        match self {
+            Self::Bool(b) => vec![if *b { 0xFF } else { 0 }],
+            Self::Int(i) => i.to_be_bytes().to_vec(),
+            Self::Float(f) => f.to_bits().to_be_bytes().to_vec(),
+            Self::Text(t) => t.clone().into_bytes(),
+        }
+    }
+
     /// As a JSON cell; unlike [`json`](Self::json) it keeps the sign of zero.
     pub fn stored_json(&self) -> String {
         match self {

@@ -174,7 +174,12 @@ fn random_column(i: usize, rng: &mut Rng) -> Column {
         name: NAMES[i],
         kind,
         array,
-        encoding: if array || rng.u8(0..3) == 0 { BaseEncoding::Json } else { BaseEncoding::Utf8 },
+        encoding: match rng.u8(0..4) {
+            _ if array => BaseEncoding::Json,
+            0 => BaseEncoding::Json,
+            1 => BaseEncoding::Hbase,
+            _ => BaseEncoding::Utf8,
+        },
         family: if rng.u8(0..4) == 0 { "g" } else { "f" },
         code: [1, 2, 0xFF, 0x100, 0xFFFE, 0xFFFF][i],
     }
@@ -183,7 +188,7 @@ fn random_column(i: usize, rng: &mut Rng) -> Column {
 fn random_held(column: &Column, rng: &mut Rng) -> Held {
     match rng.u8(0..12) {
         0..=2 => Held::Null,
-        3 if rng.bool() && !(column.kind == Kind::Text && column.encoding == BaseEncoding::Utf8) => Held::Broken,
+        3 if rng.bool() && !(column.kind == Kind::Text && column.encoding != BaseEncoding::Json) => Held::Broken,
         // No element at all only as it may be met in a base table: sideindex writes none.
         _ if column.array => Held::Many((0..rng.usize(0..4)).map(|_| V::random(column.kind, rng)).collect()),
         _ => Held::One(V::random(column.kind, rng)),
@@ -216,6 +221,7 @@ fn attribute(column: &Column) -> Attribute {
         encoding: column.encoding,
         family: column.family.to_owned(),
         qualifier: format!("q-{}", column.name),
+        key_part: None,
     }
 }
 
@@ -234,6 +240,9 @@ fn cell(column: &Column, held: &Held) -> Option<Bytes> {
         (Held::Null, _) => return None,
         (Held::Broken, BaseEncoding::Utf8) => Bytes::from_static(b"\xffneither"),
         (Held::Broken, BaseEncoding::Json) => Bytes::from_static(b"{\"no\": 1}"),
+        // Three bytes are no number, and no text either.
+        (Held::Broken, BaseEncoding::Hbase) => Bytes::from_static(b"\xff\xff\xff"),
+        (Held::One(v), BaseEncoding::Hbase) => v.hbase().into(),
         (Held::One(v), BaseEncoding::Utf8) => v.text().into(),
         (Held::One(v), BaseEncoding::Json) => v.stored_json().into(),
         (Held::Many(values), _) => {

@@ -18,6 +18,7 @@ fn schema() -> TableSchema {
         encoding: BaseEncoding::Utf8,
         family: "f".into(),
         qualifier: "size".into(),
+        key_part: None,
     };
     let by_size =
         Definition { ordered: true, salts: 2, state: Lifecycle::Active, ..Definition::new("by_size", 1, [1]) };

@@ -20,12 +20,16 @@ pub struct BoundQuery {
     pub slots: Vec<Slot>,
     /// What is asked for.
     pub output: Output,
+    /// What the columns of the answer are called.
+    pub names: Vec<String>,
     /// What must hold; an empty [`Predicate::And`] without a WHERE clause.
     pub predicate: Predicate,
-    /// How the rows are sorted, if they are.
-    pub order: Option<Order>,
+    /// How the rows are sorted: the first key decides first, and no column stands twice. Nothing follows the row key.
+    pub order: Vec<Order>,
     /// At most so many rows.
     pub limit: Option<u64>,
+    /// So many rows are left out first.
+    pub offset: u64,
 }
 
 /// What a query asks for.
@@ -62,7 +66,11 @@ impl Slot {
     /// # Errors
     /// [`WrongType`](crate::error::ErrorKind::WrongType).
     pub(crate) fn decode(&self, cell: &[u8]) -> Result<(AttributeValue, TermValue)> {
-        let value = encoding::decode(&self.attribute, cell)?;
+        Ok(self.seen(encoding::decode(&self.attribute, cell)?))
+    }
+
+    /// The attribute's value under the functions: the value, and what is compared.
+    pub(crate) fn seen(&self, value: AttributeValue) -> (AttributeValue, TermValue) {
         let value = match value {
             value if self.functions.is_empty() => value,
             AttributeValue::One(value) => AttributeValue::One(function::apply(&self.functions, value)),
@@ -71,7 +79,7 @@ impl Slot {
             }
         };
         let term = TermValue::of(&value);
-        Ok((value, term))
+        (value, term)
     }
 }
 
@@ -84,14 +92,16 @@ pub enum Column {
     Attribute(usize),
 }
 
-/// The key rows are sorted by. Rows that compare equal are in the order of their row keys, and in the reverse of it when
-/// descending, whichever way they are read.
+/// A key rows are sorted by. Rows for which all keys are equal come in the order, or the reverse order, of what they are read
+/// by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Order {
     /// The column; not an array.
     pub column: Column,
-    /// From the largest to the smallest. Null counts as the largest, as in PostgreSQL.
+    /// From the largest to the smallest.
     pub descending: bool,
+    /// Rows without a value come first. Unless the query says so, null counts as the largest value, as in PostgreSQL.
+    pub nulls_first: bool,
 }
 
 /// What a row must satisfy.
@@ -122,7 +132,15 @@ impl Test {
     pub(crate) fn some(&self) -> Option<&Domain> {
         match &self.condition {
             Condition::Some(domain) => Some(domain),
-            Condition::Every(_) | Condition::Null => None,
+            _ => None,
+        }
+    }
+
+    /// A set that some element of every row that passes is in.
+    pub(crate) fn within(&self) -> Option<&Domain> {
+        match &self.condition {
+            Condition::Some(domain) | Condition::Every(domain) => Some(domain),
+            _ => None,
         }
     }
 }
@@ -167,12 +185,17 @@ impl Predicate {
         }
     }
 
-    /// Whether it can only hold for rows in which some attribute is present.
-    pub(crate) fn needs_an_attribute(&self) -> bool {
+    /// Whether it can only hold for rows in which some column of an attribute is present.
+    pub(crate) fn needs_a_column(&self, slots: &[Slot]) -> bool {
         match self {
-            Self::And(parts) => parts.iter().any(Self::needs_an_attribute),
-            Self::Or(parts) => parts.iter().all(Self::needs_an_attribute),
-            Self::Test(test) => test.column != Column::RowKey,
+            Self::And(parts) => parts.iter().any(|p| p.needs_a_column(slots)),
+            Self::Or(parts) => parts.iter().all(|p| p.needs_a_column(slots)),
+            Self::Test(test) => match test.column {
+                Column::RowKey => false,
+                Column::Attribute(slot) => {
+                    slots[slot].attribute.key_part.is_none() && test.condition != Condition::Null
+                }
+            },
         }
     }
 }

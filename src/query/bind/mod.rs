@@ -1,187 +1,240 @@
 //! [`ParsedQuery`] + schema → [`BoundQuery`]: names are looked up, literals take the types of their columns.
 
 mod bound;
+mod condition;
 mod literal;
+mod simplify;
 
 pub use bound::{BoundQuery, Column, Order, Output, Predicate, Slot, Test};
 
-use super::parse::{Literal, ParsedCondition, ParsedOrder, ParsedPredicate, ParsedQuery, ParsedSelect};
+use super::parse::{
+    Literal, ParsedColumn, ParsedOperand, ParsedOrder, ParsedPredicate, ParsedQuery, ParsedSelect, parse_predicate,
+    row_count,
+};
 use crate::error::{Error, ErrorKind, Result};
-use crate::schema::domain::Domain;
-use crate::schema::{Condition, ROW_KEY, TableSchema};
-use bytes::Bytes;
+use crate::schema::{Filter, FilterTree, Function, ROW_KEY, ScalarType, TableSchema};
+use simplify::simplify;
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::Arc;
 
-/// Looks a query's names up and gives its literals the types of their columns.
+/// Looks a query's names up and gives its literals the types of their columns. `parameters` are the values of `$1`, `$2`, …
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for an unknown attribute, with the nearest name; [`ErrorKind::WrongType`] for a literal that does
-/// not fit its column; [`ErrorKind::InvalidInput`] for ORDER BY on an array.
-pub fn bind(parsed: &ParsedQuery, schema: &TableSchema) -> Result<BoundQuery> {
+/// not fit its column; [`ErrorKind::InvalidInput`] for ORDER BY on an array, for parameters without values and values
+/// without parameters.
+pub fn bind(parsed: &ParsedQuery, schema: &TableSchema, parameters: &[Literal]) -> Result<BoundQuery> {
     if parsed.table != schema.name {
         return Err(Error::new(
             ErrorKind::Internal,
             format!("a query of table {} was bound to the schema of table {}", parsed.table, schema.name),
         ));
     }
-    let mut binder = Binder { schema, slots: Vec::new(), places: HashMap::new() };
-    let output = match &parsed.select {
-        ParsedSelect::Count => Output::Count,
-        ParsedSelect::Columns(names) => {
-            Output::Columns(names.iter().map(|name| binder.column(name)).collect::<Result<_>>()?)
-        }
-    };
+    let mut binder = Binder::new(schema, parameters);
+    let (output, names, aliases) = binder.output(&parsed.select)?;
     let predicate = match &parsed.predicate {
-        Some(predicate) => {
-            let simple = simplify(binder.predicate(predicate)?, &binder.slots);
-            if simple.is_false() { Predicate::Or(Vec::new()) } else { simple }
-        }
+        Some(predicate) => binder.filter(predicate)?,
         None => Predicate::And(Vec::new()),
     };
-    if parsed.order_by.len() > 1 {
-        return Err(Error::new(ErrorKind::Unsupported, "ORDER BY with several keys is not supported"));
+    let mut order: Vec<Order> = Vec::with_capacity(parsed.order_by.len());
+    for key in &parsed.order_by {
+        let key = binder.order(key, &aliases)?;
+        // What has been compared is equal, and no two rows have the same row key.
+        if !order.iter().any(|o| o.column == key.column || o.column == Column::RowKey) {
+            order.push(key);
+        }
     }
-    let order = parsed.order_by.first().map(|order| binder.order(order)).transpose()?;
+    let limit = parsed.limit.as_ref().map(|l| row_count("LIMIT", &*binder.value(l)?)).transpose()?;
+    let offset = parsed.offset.as_ref().map(|o| row_count("OFFSET", &*binder.value(o)?)).transpose()?.unwrap_or(0);
+    binder.check_parameters()?;
     Ok(BoundQuery {
         mode: parsed.mode,
         table: parsed.table.clone(),
         slots: binder.slots,
         output,
+        names,
         predicate,
         order,
-        limit: parsed.limit,
+        limit,
+        offset,
+    })
+}
+
+/// Reads the filter of a partial definition: a WHERE clause on attributes, without the word WHERE.
+///
+/// # Errors
+/// Those of [`parse`](super::parse) and [`bind`]; [`ErrorKind::Unsupported`] for tests of the row key.
+pub fn filter(text: &str, schema: &TableSchema) -> Result<Filter> {
+    let mut binder = Binder::new(schema, &[]);
+    let predicate = binder.filter(&parse_predicate(text)?)?;
+    let tree = tree(&predicate, &binder.slots)?;
+    Ok(Filter { text: text.trim().to_owned(), tree })
+}
+
+fn tree(predicate: &Predicate, slots: &[Slot]) -> Result<FilterTree> {
+    let all = |parts: &[Predicate]| parts.iter().map(|p| tree(p, slots)).collect::<Result<_>>();
+    Ok(match predicate {
+        Predicate::And(parts) => FilterTree::And(all(parts)?),
+        Predicate::Or(parts) => FilterTree::Or(all(parts)?),
+        Predicate::Test(test) => match test.column {
+            Column::Attribute(slot) => {
+                FilterTree::Test { operand: slots[slot].operand(), condition: test.condition.clone() }
+            }
+            Column::RowKey => {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    format!("{}: the filter of an index tests attributes, not the row key {ROW_KEY}", test.text),
+                ));
+            }
+        },
     })
 }
 
 struct Binder<'a> {
     schema: &'a TableSchema,
     slots: Vec<Slot>,
-    places: HashMap<String, usize>,
+    places: HashMap<(String, Vec<Function>), usize>,
+    parameters: &'a [Literal],
+    used: Vec<bool>,
 }
 
-impl Binder<'_> {
-    fn column(&mut self, name: &str) -> Result<Column> {
+impl<'a> Binder<'a> {
+    fn new(schema: &'a TableSchema, parameters: &'a [Literal]) -> Self {
+        let used = vec![false; parameters.len()];
+        Self { schema, slots: Vec::new(), places: HashMap::new(), parameters, used }
+    }
+
+    fn column(&mut self, operand: &ParsedOperand) -> Result<Column> {
+        let ParsedOperand { name, functions } = operand;
         if name == ROW_KEY {
-            return Ok(Column::RowKey);
+            if functions.is_empty() {
+                return Ok(Column::RowKey);
+            }
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("{operand} is not supported: {ROW_KEY} is the row key, and functions are of attributes"),
+            ));
         }
-        if let Some(slot) = self.places.get(name) {
+        let key = (name.clone(), functions.clone());
+        if let Some(slot) = self.places.get(&key) {
             return Ok(Column::Attribute(*slot));
         }
-        let attribute = self.schema.require_attribute(name)?.clone();
+        let attribute = self.schema.require_attribute(name)?;
+        if !functions.is_empty() && attribute.kind.scalar != ScalarType::Text {
+            return Err(Error::invalid(format!(
+                "{operand}: expected a text attribute, found {name}, which is {}",
+                attribute.kind
+            )));
+        }
         let slot = self.slots.len();
-        self.places.insert(name.to_owned(), slot);
-        self.slots.push(Slot { attribute, functions: Vec::new() });
+        self.places.insert(key, slot);
+        self.slots.push(Slot { attribute: attribute.clone(), functions: functions.clone() });
         Ok(Column::Attribute(slot))
     }
 
-    fn order(&mut self, order: &ParsedOrder) -> Result<Order> {
-        let column = self.column(&order.column)?;
+    /// What is asked for, what its columns are called, and which of those names ORDER BY may use.
+    fn output(&mut self, select: &ParsedSelect) -> Result<(Output, Vec<String>, Vec<(String, Column)>)> {
+        let ParsedSelect::Columns(items) = select else {
+            return Ok((Output::Count, vec!["count".to_owned()], Vec::new()));
+        };
+        let (mut columns, mut names, mut aliases) = (Vec::new(), Vec::new(), Vec::new());
+        for item in items {
+            match item {
+                ParsedColumn::One { operand, alias } => {
+                    let column = self.column(operand)?;
+                    columns.push(column);
+                    names.push(alias.clone().unwrap_or_else(|| operand.to_string()));
+                    aliases.extend(alias.clone().map(|alias| (alias, column)));
+                }
+                ParsedColumn::All => {
+                    let attributes = self.schema.attributes().map(|a| a.name.as_str());
+                    for name in std::iter::once(ROW_KEY).chain(attributes) {
+                        columns.push(self.column(&ParsedOperand { name: name.to_owned(), functions: Vec::new() })?);
+                        names.push(name.to_owned());
+                    }
+                }
+            }
+        }
+        Ok((Output::Columns(columns), names, aliases))
+    }
+
+    fn order(&mut self, order: &ParsedOrder, aliases: &[(String, Column)]) -> Result<Order> {
+        let ParsedOrder { operand, descending, nulls_first } = order;
+        let mut named = aliases.iter().filter(|(alias, _)| operand.functions.is_empty() && *alias == operand.name);
+        let column = match named.next() {
+            None => self.column(operand)?,
+            Some((_, column)) if named.all(|(_, other)| other == column) => *column,
+            Some(_) => return Err(Error::invalid(format!("ORDER BY {operand}: several columns have this name"))),
+        };
         if let Column::Attribute(slot) = column
             && self.slots[slot].attribute.kind.array
         {
             let kind = self.slots[slot].attribute.kind;
             return Err(Error::invalid(format!(
-                "ORDER BY {}: expected an attribute with one value a row, found {kind}: a row has several values to be sorted by",
-                order.column
+                "ORDER BY {operand}: expected an attribute with one value a row, found {kind}: a row has several values to be sorted by"
             )));
         }
-        Ok(Order { column, descending: order.descending })
+        Ok(Order { column, descending: *descending, nulls_first: nulls_first.unwrap_or(*descending) })
     }
 
-    fn predicate(&mut self, parsed: &ParsedPredicate) -> Result<Predicate> {
-        Ok(match parsed {
-            ParsedPredicate::And(parts) => {
-                Predicate::And(parts.iter().map(|p| self.predicate(p)).collect::<Result<_>>()?)
-            }
-            ParsedPredicate::Or(parts) => {
-                Predicate::Or(parts.iter().map(|p| self.predicate(p)).collect::<Result<_>>()?)
-            }
-            ParsedPredicate::Test { column: name, condition } => {
-                let column = self.column(name)?;
-                let value = |literal: &Literal| -> Result<Bytes> {
-                    match column {
-                        Column::RowKey => literal::row_key(literal),
-                        Column::Attribute(slot) => literal::encoded(&self.slots[slot].attribute, literal),
-                    }
-                };
-                let text = format!("{name} {condition}");
-                let domain = match condition {
-                    ParsedCondition::Compare(comparison, literal) => Domain::compared(*comparison, &value(literal)?),
-                    ParsedCondition::Between(low, high) => Domain::between(&value(low)?, &value(high)?),
-                    ParsedCondition::In(list) => Domain::values(&list.iter().map(value).collect::<Result<Vec<_>>>()?),
-                };
-                let condition = Condition::Some(domain);
-                Predicate::Test(Arc::new(Test { column, condition, text }))
-            }
-        })
+    /// A WHERE clause, in its simplest form.
+    fn filter(&mut self, parsed: &ParsedPredicate) -> Result<Predicate> {
+        let simple = simplify(self.predicate(parsed, false)?, &self.slots);
+        Ok(if simple.is_false() { Predicate::Or(Vec::new()) } else { simple })
     }
-}
 
-/// Joins tests of one column where that changes nothing: in an OR always, for "some element is in A or some element is in
-/// B" is "some element is in A or B"; in an AND only where there is one value, for different elements may satisfy the two.
-/// What can never hold becomes an empty OR, or goes.
-fn simplify(predicate: Predicate, slots: &[Slot]) -> Predicate {
-    let (parts, conjunction) = match predicate {
-        Predicate::And(parts) => (parts, true),
-        Predicate::Or(parts) => (parts, false),
-        test @ Predicate::Test(_) => return test,
-    };
-    let single = |column: Column| match column {
-        Column::RowKey => true,
-        Column::Attribute(slot) => !slots[slot].attribute.kind.array,
-    };
-    let mut kept: Vec<Predicate> = Vec::with_capacity(parts.len());
-    let mut places: HashMap<Option<usize>, usize> = HashMap::new();
-    let mut groups: HashMap<usize, Vec<Arc<Test>>> = HashMap::new();
-    let mut queue: std::collections::VecDeque<Predicate> = parts.into();
-    while let Some(part) = queue.pop_front() {
-        match simplify(part, slots) {
-            // A part that shrank to a list of the node's own kind is taken in.
-            Predicate::And(inner) if conjunction => inner.into_iter().rev().for_each(|p| queue.push_front(p)),
-            Predicate::Or(inner) if !conjunction => inner.into_iter().rev().for_each(|p| queue.push_front(p)),
-            Predicate::Test(test) if test.some().is_some() && (!conjunction || single(test.column)) => {
-                let column = match test.column {
-                    Column::RowKey => None,
-                    Column::Attribute(slot) => Some(slot),
-                };
-                let place = *places.entry(column).or_insert(kept.len());
-                if place == kept.len() {
-                    kept.push(Predicate::Test(test.clone()));
-                }
-                groups.entry(place).or_default().push(test);
+    /// A negation goes down to the tests: NOT (a AND b) is NOT a OR NOT b, also where a or b is unknown.
+    fn predicate(&mut self, parsed: &ParsedPredicate, negated: bool) -> Result<Predicate> {
+        let mut all =
+            |parts: &[ParsedPredicate]| parts.iter().map(|p| self.predicate(p, negated)).collect::<Result<Vec<_>>>();
+        match (parsed, negated) {
+            (ParsedPredicate::And(parts), false) | (ParsedPredicate::Or(parts), true) => {
+                Ok(Predicate::And(all(parts)?))
             }
-            other => kept.push(other),
+            (ParsedPredicate::Or(parts), false) | (ParsedPredicate::And(parts), true) => Ok(Predicate::Or(all(parts)?)),
+            (ParsedPredicate::Not(inner), _) => self.predicate(inner, !negated),
+            (ParsedPredicate::Test { operand, condition }, _) => self.test(operand, condition, negated),
         }
     }
-    for (place, tests) in groups {
-        if tests.len() > 1 {
-            kept[place] = Predicate::Test(Arc::new(join(&tests, conjunction)));
+
+    /// The value of a parameter; another literal as it is.
+    fn value<'l>(&mut self, literal: &'l Literal) -> Result<Cow<'l, Literal>>
+    where
+        'a: 'l,
+    {
+        let Literal::Parameter(number, functions) = literal else { return Ok(Cow::Borrowed(literal)) };
+        let Some(value) = self.parameters.get(number - 1) else {
+            let given = match self.parameters.len() {
+                0 => "no values are given".to_owned(),
+                1 => "1 value is given".to_owned(),
+                n => format!("{n} values are given"),
+            };
+            return Err(Error::invalid(format!("the query has a parameter ${number}, and {given}")));
+        };
+        self.used[number - 1] = true;
+        if functions.is_empty() || *value == Literal::Null {
+            return Ok(Cow::Borrowed(value));
+        }
+        let (Literal::Text(text) | Literal::Untyped(text)) = value else {
+            return Err(Error::new(
+                ErrorKind::WrongType,
+                format!("{literal}: expected a text as the value of ${number}, found {value}"),
+            ));
+        };
+        let text = functions.iter().fold(text.clone(), |text, f| f.apply(&text).into_owned());
+        Ok(Cow::Owned(Literal::Text(text)))
+    }
+
+    fn check_parameters(&self) -> Result<()> {
+        match self.used.iter().position(|used| !used) {
+            None => Ok(()),
+            Some(unused) => {
+                let number = unused + 1;
+                let value = &self.parameters[unused];
+                Err(Error::invalid(format!("a value is given for ${number} ({value}), and the query has no ${number}")))
+            }
         }
     }
-    if conjunction && kept.iter().any(Predicate::is_false) {
-        return Predicate::Or(Vec::new());
-    }
-    if !conjunction {
-        kept.retain(|part| !part.is_false());
-    }
-    match (<[Predicate; 1]>::try_from(kept), conjunction) {
-        (Ok([only]), _) => only,
-        (Err(kept), true) => Predicate::And(kept),
-        (Err(kept), false) => Predicate::Or(kept),
-    }
-}
-
-fn join(tests: &[Arc<Test>], conjunction: bool) -> Test {
-    let mut domains = tests.iter().filter_map(|t| t.some());
-    let domain = if conjunction {
-        domains.fold(Domain::all(), |common, domain| common.intersection(domain))
-    } else {
-        Domain::union_of(&mut domains)
-    };
-    let texts: Vec<&str> = tests.iter().map(|t| t.text.as_str()).collect();
-    let text = if conjunction { texts.join(" AND ") } else { format!("({})", texts.join(" OR ")) };
-    Test { column: tests[0].column, condition: Condition::Some(domain), text }
 }
 
 #[cfg(test)]

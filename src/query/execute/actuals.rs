@@ -30,10 +30,12 @@ fn milliseconds<S: Serializer>(elapsed: &Duration, serializer: S) -> Result<S::O
 }
 
 impl Actuals {
-    /// Counts what a row from the store weighs.
-    pub(super) fn weigh(&mut self, row: &Row) {
+    /// Counts what a row from the store weighs, in bytes.
+    pub(super) fn weigh(&mut self, row: &Row) -> u64 {
         let cells: usize = row.cells.iter().map(|c| c.value.len() + c.qualifier.len()).sum();
-        self.bytes += (row.key.len() + cells) as u64;
+        let weight = (row.key.len() + cells) as u64;
+        self.bytes += weight;
+        weight
     }
 }
 

@@ -1,14 +1,18 @@
 //! A running query.
 
 use super::Actuals;
+use super::budget::{Budget, Held};
+use super::earlier::was_met;
 use super::entries::{Entry, EntryStream};
 use super::found::{BaseRow, EntryRow, Found};
-use super::sink::{PAGE, ResultRow, Sink};
+use super::result::ResultRow;
+use super::sink::{PAGE, Sink};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Row;
 use crate::query::bind::{Column, Output};
-use crate::query::plan::{IndexPath, Path, Plan, Reading, Sorting, columns_of};
-use crate::store::{Read, ReadSpec, Scan, Scanner};
+use crate::query::page::Place;
+use crate::query::plan::{IndexPath, Path, Plan, Reading, RowsPath, Sorting, columns_of};
+use crate::store::{Columns, Read, ReadSpec, Scan, Scanner};
 use bytes::Bytes;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,8 +26,11 @@ const FIRST_BATCH: usize = 16;
 /// Entries a page under a LIMIT, where not every entry is a row of the answer.
 const SIFTED_PAGE: usize = 256;
 
-/// A running query. Memory is bounded by a page, apart from the hashes of row keys (16 bytes a row) where a row may be met
-/// twice, and the rows kept where they have to be sorted.
+/// A hash of a row met, and its share of the table that holds it.
+const SEEN: u64 = 40;
+
+/// A running query. It holds pages, hashes of row keys where a row may be met twice, and rows where they have to be sorted:
+/// [`Options::memory`](crate::query::Options::memory) bytes at most.
 ///
 /// After an error, or a call of [`next_page`](Self::next_page) that was not awaited to its end, the answer is incomplete and
 /// further pages are errors.
@@ -31,10 +38,15 @@ pub struct Cursor {
     reader: Arc<dyn Read>,
     plan: Arc<Plan>,
     sink: Sink,
+    budget: Budget,
     /// The next path to open.
     next_path: usize,
+    /// The place after which the first path opened is read.
+    after: Option<Bytes>,
     source: Option<Source>,
     batch: usize,
+    /// The size of the largest base row read, in bytes.
+    largest: u64,
     /// Hashes of the rows already taken, where a row may be met twice.
     seen: Option<HashSet<u128>>,
     state: State,
@@ -52,9 +64,9 @@ enum State {
 /// What is being read.
 enum Source {
     /// Rows by key.
-    Keys { keys: std::vec::IntoIter<Bytes>, spec: ReadSpec },
-    /// The base table.
-    Rows { scanner: Box<dyn Scanner> },
+    Keys { path: usize, keys: std::vec::IntoIter<Bytes>, spec: ReadSpec },
+    /// Rows in ranges of keys, the next of them last.
+    Rows { path: usize, scanner: Option<Box<dyn Scanner>>, ranges: Vec<(Option<Bytes>, Option<Bytes>)> },
     /// The entries of the path of this number.
     Entries { path: usize, stream: EntryStream, how: EntryReading },
 }
@@ -75,18 +87,26 @@ struct EntryReading {
 impl Cursor {
     pub(in crate::query) fn new(reader: Arc<dyn Read>, plan: Arc<Plan>) -> Self {
         let sink = Sink::new(&plan);
-        let batch = match (plan.sorting, plan.query.limit) {
-            (Sorting::Unordered | Sorting::Served { .. }, Some(limit)) if plan.query.output != Output::Count => {
-                usize::try_from(limit).unwrap_or(BATCH).clamp(FIRST_BATCH, BATCH)
+        let wanted = plan.page.as_ref().map(|page| page.size).into_iter().chain(plan.query.limit).min();
+        let batch = match (plan.sorting, wanted) {
+            (sorting, Some(wanted)) if sorting != Sorting::Sorted && plan.query.output != Output::Count => {
+                usize::try_from(wanted.saturating_add(plan.query.offset)).unwrap_or(BATCH).clamp(FIRST_BATCH, BATCH)
             }
             _ => BATCH,
+        };
+        let (next_path, after) = match plan.page.as_ref().and_then(|page| page.from.as_ref()).map(|from| &from.place) {
+            Some(Place::Read { path, key }) => (*path, Some(key.clone())),
+            Some(Place::Sorted { .. }) | None => (0, None),
         };
         Self {
             reader,
             sink,
-            next_path: 0,
+            budget: Budget::new(&plan),
+            next_path,
+            after,
             source: None,
             batch,
+            largest: 0,
             seen: plan.repeats.then(HashSet::new),
             state: State::Reading,
             actuals: Actuals::default(),
@@ -97,8 +117,9 @@ impl Cursor {
     /// The next rows of the answer, at least one; none at its end.
     ///
     /// # Errors
-    /// Those of the store; [`ErrorKind::Corrupt`] for entries that do not decode; [`ErrorKind::TooCostly`] when too many rows
-    /// would have to be sorted, or the plan is a refusal.
+    /// Those of the store; [`ErrorKind::Corrupt`] for entries that do not decode; [`ErrorKind::TooCostly`] when more than
+    /// [`Options::memory`](crate::query::Options::memory) would have to be held, or the plan is a refusal;
+    /// [`ErrorKind::Busy`] after [`Options::deadline`](crate::query::Options::deadline).
     pub async fn next_page(&mut self) -> Result<Option<Vec<ResultRow>>> {
         let started = Instant::now();
         let page = self.advance().await;
@@ -114,12 +135,18 @@ impl Cursor {
         self.actuals
     }
 
+    /// The token of the next page, where one page was asked for, it has been fetched to its end, and there may be another.
+    pub fn token(&self) -> Option<String> {
+        let page = self.plan.page.as_ref().filter(|_| self.state == State::Over)?;
+        Some(page.token(self.sink.end(&self.plan)?))
+    }
+
     async fn advance(&mut self) -> Result<Option<Vec<ResultRow>>> {
         if self.state == State::Failed {
             return Err(Error::new(ErrorKind::Internal, "the query has failed or was given up; run it again"));
         }
         loop {
-            if let Some(page) = self.sink.page(self.state == State::Over) {
+            if let Some(page) = self.sink.page(self.state == State::Over, &mut self.budget) {
                 return Ok(Some(page));
             }
             if self.state == State::Over {
@@ -131,6 +158,7 @@ impl Cursor {
             }
             // A step that fails, or is given up half way, has lost what it read.
             self.state = State::Failed;
+            self.budget.check_time(&self.actuals)?;
             let more = self.step().await?;
             self.state = if more { State::Reading } else { State::Over };
         }
@@ -143,26 +171,39 @@ impl Cursor {
         }
         let (source, more) = match self.source.take() {
             None => return Ok(false),
-            Some(Source::Keys { mut keys, spec }) => {
+            Some(Source::Keys { path, mut keys, spec }) => {
                 let batch: Vec<Bytes> = keys.by_ref().take(self.grown_batch()).collect();
                 let more = keys.len() > 0;
                 let rows = self.base_rows(&batch, &spec).await?;
-                self.take_rows(rows)?;
-                (Source::Keys { keys, spec }, more)
+                self.take_rows(path, rows)?;
+                (Source::Keys { path, keys, spec }, more)
             }
-            Some(Source::Rows { mut scanner }) => {
+            Some(Source::Rows { path, scanner, mut ranges }) => {
+                let mut scanner = match scanner {
+                    Some(scanner) => scanner,
+                    None => {
+                        let Some(range) = ranges.pop() else { return Ok(true) };
+                        self.scan(path, range).await?
+                    }
+                };
                 let page = scanner.next_page().await?;
                 self.actuals.base_rows += page.examined;
-                page.rows.iter().for_each(|row| self.actuals.weigh(row));
-                self.take_rows(page.rows)?;
-                (Source::Rows { scanner }, !page.done)
+                let weight = page.rows.iter().map(|row| self.actuals.weigh(row)).sum();
+                self.budget.hold(Held::Page, weight)?;
+                self.take_rows(path, page.rows)?;
+                self.budget.release(Held::Page, weight);
+                let more = !page.done || !ranges.is_empty();
+                (Source::Rows { path, scanner: (!page.done).then_some(scanner), ranges }, more)
             }
             Some(Source::Entries { path, mut stream, how }) => {
                 let most = if how.from_entries { PAGE } else { self.grown_batch() };
                 let mut entries = Vec::with_capacity(most);
                 let table = &self.plan.index_table;
                 let more = stream.next(self.reader.as_ref(), table, most, &mut entries, &mut self.actuals).await?;
+                let weight = entries.iter().map(Entry::weight).sum();
+                self.budget.hold(Held::Page, weight)?;
                 self.take_entries(path, &entries, &how).await?;
+                self.budget.release(Held::Page, weight);
                 (Source::Entries { path, stream, how }, more)
             }
         };
@@ -172,41 +213,62 @@ impl Cursor {
         Ok(true)
     }
 
-    /// The size of the next batch: each is twice the one before, so that a small LIMIT reads little.
+    /// The size of the next batch: each is twice the one before, so that a small LIMIT reads little, and large rows are read
+    /// a few at a time.
     fn grown_batch(&mut self) -> usize {
         let batch = self.batch;
         self.batch = (batch * 2).min(BATCH);
-        batch
+        batch.min(self.budget.rows_at_once(self.largest))
+    }
+
+    async fn scan(&mut self, path: usize, range: (Option<Bytes>, Option<Bytes>)) -> Result<Box<dyn Scanner>> {
+        let plan = Arc::clone(&self.plan);
+        let (columns, filter) = match plan.paths().get(path) {
+            // Whether a row was on an earlier page may depend on other columns.
+            Some(Path::Rows(RowsPath { filter, .. })) if plan.page.is_some() && plan.scattered => {
+                (Columns::All, filter.clone())
+            }
+            Some(Path::Rows(RowsPath { columns, filter, .. })) => (columns.clone(), filter.clone()),
+            _ => (Columns::All, None),
+        };
+        let spec = ReadSpec { columns, filter, ..ReadSpec::default() };
+        let reversed = plan.sorting.is_reversed();
+        let (start, stop) = range;
+        self.actuals.seeks += 1;
+        let scan = Scan { start, stop, reversed, spec, page_rows: Scan::PAGE_ROWS };
+        self.reader.scan(&plan.query.table, scan).await
     }
 
     /// Opens what is to be read next.
     async fn open(&mut self) -> Result<Option<Source>> {
         let plan = Arc::clone(&self.plan);
-        let reversed = matches!(plan.sorting, Sorting::Served { reversed: true });
+        let reversed = plan.sorting.is_reversed();
         let number = self.next_path;
         self.next_path += 1;
+        let after = self.after.take();
         match &plan.reading {
             Reading::Nothing => Ok(None),
             Reading::Refused(_) => Err(plan
                 .refusal()
                 .unwrap_or_else(|| Error::new(ErrorKind::Internal, "a query that may not be run was run"))),
-            Reading::Scan(_) if number > 0 => Ok(None),
-            Reading::Scan(path) => {
-                let spec =
-                    ReadSpec { columns: path.columns.clone(), filter: path.filter.clone(), ..ReadSpec::default() };
-                let (start, stop) = (path.start.clone(), path.stop.clone());
-                let scan = Scan { start, stop, reversed, spec, page_rows: Scan::PAGE_ROWS };
-                self.actuals.seeks += 1;
-                Ok(Some(Source::Rows { scanner: self.reader.scan(&plan.query.table, scan).await? }))
-            }
             Reading::Paths(paths) => Ok(paths.get(number).map(|path| match path {
                 Path::Get(get) => {
                     let mut keys = get.keys.clone();
+                    if let Some(after) = &after {
+                        keys.retain(|key| if reversed { key < after } else { key > after });
+                    }
                     if reversed {
                         keys.reverse();
                     }
                     // All columns: a row without any of those asked for exists all the same.
-                    Source::Keys { keys: keys.into_iter(), spec: ReadSpec::default() }
+                    Source::Keys { path: number, keys: keys.into_iter(), spec: ReadSpec::default() }
+                }
+                Path::Rows(rows) => {
+                    let mut ranges = rows.after(after.as_ref(), reversed);
+                    if !reversed {
+                        ranges.reverse();
+                    }
+                    Source::Rows { path: number, scanner: None, ranges }
                 }
                 Path::Index(index) => {
                     let page_rows = match (self.batch < BATCH, index.residual.is_true()) {
@@ -214,7 +276,7 @@ impl Cursor {
                         (true, false) => SIFTED_PAGE,
                         (false, _) => PAGE,
                     };
-                    let stream = EntryStream::new(index, reversed, page_rows);
+                    let stream = EntryStream::new(index, reversed, page_rows, after.as_ref());
                     Source::Entries { path: number, stream, how: EntryReading::new(&plan, index) }
                 }
             })),
@@ -234,21 +296,25 @@ impl Cursor {
         }
         self.actuals.seeks += keys.len() as u64;
         self.actuals.base_rows += rows.len() as u64;
-        rows.iter().for_each(|row| self.actuals.weigh(row));
+        for row in &rows {
+            self.largest = self.largest.max(self.actuals.weigh(row));
+        }
         Ok(rows)
     }
 
     /// Filters base rows that were read directly.
-    fn take_rows(&mut self, rows: Vec<Row>) -> Result<()> {
+    fn take_rows(&mut self, path: usize, rows: Vec<Row>) -> Result<()> {
         let plan = Arc::clone(&self.plan);
-        let slots: Vec<usize> = (0..plan.query.slots.len()).collect();
+        // Whether a row was met before may depend on the terms of other paths.
+        let asked = if plan.page.is_some() && plan.scattered { plan.slots.len() } else { plan.query.slots.len() };
+        let slots: Vec<usize> = (0..asked).collect();
         for row in rows {
             if row.cells.is_empty() {
                 continue;
             }
-            let base = BaseRow::decode(row, &plan.slots, &slots);
+            let base = BaseRow::decode(row, &plan.slots, &slots, plan.key.as_deref());
             if base.satisfies(&plan.query.predicate)? {
-                self.accept(&Found::Base(&base))?;
+                self.accept(&Found::Base(&base), (path, base.key.clone()))?;
             }
             if self.sink.is_full() {
                 break;
@@ -273,7 +339,7 @@ impl Cursor {
             }
             let direct = how.from_entries && !entry.disputed && !row.is_cut;
             if direct && keys.is_empty() {
-                self.accept(&Found::Entry(&row))?;
+                self.accept(&Found::Entry(&row), (path, entry.place()))?;
                 if self.sink.is_full() {
                     break;
                 }
@@ -291,28 +357,37 @@ impl Cursor {
             }
             if direct {
                 let row = entry_row(entry, index, &plan, how)?;
-                self.accept(&Found::Entry(&row))?;
+                self.accept(&Found::Entry(&row), (path, entry.place()))?;
                 continue;
             }
             let Some(row) = rows.next() else { break };
-            let base = BaseRow::decode(row, &plan.slots, &how.slots);
+            let base = BaseRow::decode(row, &plan.slots, &how.slots, plan.key.as_deref());
             if !base.gives(entry.terms(), index)? {
                 self.actuals.dropped_by_verification += 1;
             } else if base.satisfies(&plan.query.predicate)? {
-                self.accept(&Found::Base(&base))?;
+                self.accept(&Found::Base(&base), (path, entry.place()))?;
             }
         }
         Ok(())
     }
 
-    /// Takes a row into the answer, unless it is there already.
-    fn accept(&mut self, found: &Found<'_>) -> Result<()> {
-        if let Some(seen) = &mut self.seen
-            && !seen.insert(xxh3_128(found.key()))
+    /// Takes a row into the answer, unless it is there already, or on an earlier page.
+    fn accept(&mut self, found: &Found<'_>, place: (usize, Bytes)) -> Result<()> {
+        let plan = Arc::clone(&self.plan);
+        if plan.scattered
+            && let Some(from) = plan.page.as_ref().and_then(|page| page.from.as_ref())
+            && let Found::Base(base) = found
+            && was_met(base, &plan, &from.place)?
         {
             return Ok(());
         }
-        self.sink.push(found, &self.plan.query.output)
+        if let Some(seen) = &mut self.seen {
+            if !seen.insert(xxh3_128(found.key())) {
+                return Ok(());
+            }
+            self.budget.hold(Held::Seen, SEEN)?;
+        }
+        self.sink.push(found, place, &plan, &mut self.budget)
     }
 }
 
@@ -339,10 +414,12 @@ impl EntryReading {
         let from_entries = plan.answers_from_entries(index);
         let attribute = |column: &Column| matches!(column, Column::Attribute(_));
         if from_entries {
-            split |= plan.query.order.is_some_and(|order| attribute(&order.column));
+            split |= plan.query.order.iter().any(|order| attribute(&order.column));
             split |= matches!(&plan.query.output, Output::Columns(columns) if columns.iter().any(attribute));
         }
-        let mut slots: Vec<usize> = (0..plan.query.slots.len()).chain(index.terms.iter().copied()).collect();
+        // On a later page, whether a row was met before may depend on the terms of other paths.
+        let asked = if plan.page.is_some() && plan.scattered { plan.slots.len() } else { plan.query.slots.len() };
+        let mut slots: Vec<usize> = (0..asked).chain(index.terms.iter().copied()).collect();
         slots.sort_unstable();
         slots.dedup();
         let columns = columns_of(&plan.slots, slots.iter().copied());

@@ -22,9 +22,19 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// What it takes in memory, in bytes.
+    pub(super) fn weight(&self) -> u64 {
+        (self.key.len() + size_of::<Self>()) as u64
+    }
+
     /// The encoded terms.
     pub(super) fn terms(&self) -> &[u8] {
         &self.key[self.parts.terms.clone()]
+    }
+
+    /// Its key without the salt, which says where it is among the entries of its path.
+    pub(super) fn place(&self) -> Bytes {
+        self.key.slice(1..)
     }
 
     /// The covered terms.
@@ -87,9 +97,12 @@ impl PartialEq for Next {
 impl Eq for Next {}
 
 impl EntryStream {
-    /// The entries of `path`, read in pages of `page_rows` for each salt.
-    pub(super) fn new(path: &IndexPath, reversed: bool, page_rows: usize) -> Self {
-        let mut ranges = path.ranges.clone();
+    /// The entries of `path`, those after one of this place, read in pages of `page_rows` for each salt.
+    pub(super) fn new(path: &IndexPath, reversed: bool, page_rows: usize, after: Option<&Bytes>) -> Self {
+        let mut ranges = match after {
+            Some(place) => path.ranges.iter().filter_map(|range| range.after(place, reversed)).collect(),
+            None => path.ranges.clone(),
+        };
         if !reversed {
             ranges.reverse();
         }

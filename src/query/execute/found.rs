@@ -5,7 +5,7 @@ use crate::model::Row;
 use crate::query::bind::{Column, Predicate, Slot, Test};
 use crate::query::plan::IndexPath;
 use crate::schema::state::TermValue;
-use crate::schema::{AttributeValue, Condition, Value, term};
+use crate::schema::{AttributeValue, Condition, Key, Value, term};
 use bytes::Bytes;
 use std::borrow::Cow;
 
@@ -37,13 +37,13 @@ impl Found<'_> {
     }
 
     /// What a scalar attribute is sorted by: its encoding, none for null.
-    pub(super) fn encoded(&self, slot: usize) -> Option<&[u8]> {
+    pub(super) fn encoded(&self, slot: usize) -> Option<Cow<'_, [u8]>> {
         match self {
             Self::Base(base) => match &base.terms[slot] {
-                TermValue::Live(bytes) => Some(bytes),
+                TermValue::Live(bytes) => Some(Cow::Borrowed(bytes)),
                 TermValue::Tombstone => None,
             },
-            Self::Entry(entry) => entry.term(slot).filter(|t| *t != [term::NULL]),
+            Self::Entry(entry) => entry.term(slot).filter(|t| *t != [term::NULL]).map(Cow::Borrowed),
         }
     }
 }
@@ -56,14 +56,21 @@ pub(super) struct BaseRow {
 }
 
 impl BaseRow {
-    /// Decodes the attributes in `slots`.
-    pub(super) fn decode(row: Row, all: &[Slot], slots: &[usize]) -> Self {
+    /// Decodes the attributes in `slots`; parts of the row key by `key`.
+    pub(super) fn decode(row: Row, all: &[Slot], slots: &[usize], key: Option<&Key>) -> Self {
+        let by_key = slots.iter().any(|slot| all[*slot].attribute.key_part.is_some());
+        let parts = if by_key { key.and_then(|key| key.split(&row.key).ok()) } else { None };
         let mut values = vec![None; all.len()];
         let mut terms = vec![TermValue::Tombstone; all.len()];
         for slot in slots {
             let attribute = &all[*slot].attribute;
-            let cell = row.newest(attribute.family.as_bytes(), attribute.qualifier.as_bytes());
-            let decoded = cell.and_then(|c| all[*slot].decode(&c.value).ok());
+            let decoded = if let Some(place) = attribute.key_part {
+                let part = parts.as_ref().and_then(|parts| parts.get(place));
+                part.map(|value| all[*slot].seen(AttributeValue::One(value.clone())))
+            } else {
+                let cell = row.newest(attribute.family.as_bytes(), attribute.qualifier.as_bytes());
+                cell.and_then(|c| all[*slot].decode(&c.value).ok())
+            };
             // An array without elements is no value.
             if let Some((value, term)) = decoded.filter(|(v, _)| !v.elements().is_empty()) {
                 terms[*slot] = term;
@@ -116,6 +123,42 @@ impl BaseRow {
             }
         }
         Ok(true)
+    }
+}
+
+impl BaseRow {
+    /// Calls `see` with the key, its salt left out, of every entry that the row's values give, until it returns false.
+    ///
+    /// # Errors
+    /// None for rows that were decoded here.
+    pub(super) fn entries(&self, path: &IndexPath, see: &mut dyn FnMut(&[u8]) -> bool) -> Result<()> {
+        let mut choices: Vec<Vec<Cow<'_, [u8]>>> = Vec::with_capacity(path.terms.len());
+        for (place, slot) in path.terms.iter().enumerate() {
+            let shape = path.definition.shape(place);
+            let mut elements = self.terms[*slot].elements()?;
+            if elements.is_empty() {
+                if place == 0 {
+                    return Ok(());
+                }
+                elements.push(&[term::NULL]);
+            }
+            choices.push(elements.into_iter().map(|e| shape.encode(e)).collect::<Result<_>>()?);
+        }
+        // Counts through all combinations, the last term fastest.
+        let mut at = vec![0; choices.len()];
+        loop {
+            let terms = choices.iter().zip(&at).flat_map(|(forms, i)| forms[*i].iter().copied());
+            let code = path.definition.code.to_be_bytes();
+            let key: Vec<u8> = code.into_iter().chain(terms).chain(self.key.iter().copied()).collect();
+            if !see(&key) {
+                return Ok(());
+            }
+            let Some(place) = (0..at.len()).rfind(|place| at[*place] + 1 < choices[*place].len()) else {
+                return Ok(());
+            };
+            at[place] += 1;
+            at[place + 1..].fill(0);
+        }
     }
 }
 
@@ -172,9 +215,11 @@ impl<'a> EntryRow<'a> {
     pub(super) fn may_satisfy(&self, predicate: &Predicate) -> bool {
         predicate.holds(&mut |test| match test.column {
             Column::RowKey => holds_for_key(test, &self.key),
-            Column::Attribute(slot) => self.term(slot).is_none_or(|t| match &test.condition {
-                Condition::Some(domain) | Condition::Every(domain) => t != [term::NULL] && domain.contains(t),
-                Condition::Null => t == [term::NULL],
+            Column::Attribute(slot) => self.term(slot).is_none_or(|t| {
+                let value =
+                    if t == [term::NULL] { TermValue::Tombstone } else { TermValue::Live(Bytes::copy_from_slice(t)) };
+                // What does not decode is looked at in the base row.
+                test.condition.accepts(&value).unwrap_or(true)
             }),
         })
     }
@@ -185,6 +230,8 @@ fn holds_for_key(test: &Test, key: &[u8]) -> bool {
     match &test.condition {
         Condition::Some(domain) | Condition::Every(domain) => domain.contains(key),
         Condition::Null => false,
+        Condition::Like(pattern) => pattern.matches(key),
+        Condition::Unlike(pattern) => !pattern.matches(key),
     }
 }
 

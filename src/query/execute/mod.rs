@@ -2,11 +2,15 @@
 //! order, page by page.
 
 mod actuals;
+mod budget;
 mod cursor;
+mod earlier;
 mod entries;
 mod found;
+mod result;
 mod sink;
+mod sort;
 
 pub use actuals::Actuals;
 pub use cursor::Cursor;
-pub use sink::ResultRow;
+pub use result::ResultRow;

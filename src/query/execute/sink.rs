@@ -1,226 +1,199 @@
 //! What becomes of the rows found: they are passed on, counted, or sorted.
 
-use super::found::{Found, key_value};
-use crate::error::{Error, ErrorKind, Result};
-use crate::query::bind::{Column, Order, Output};
-use crate::query::plan::{Plan, Sorting};
+use super::budget::{Budget, Held};
+use super::found::Found;
+use super::result::ResultRow;
+use super::sort::{Nearness, Sort, SortKey};
+use crate::error::Result;
+use crate::query::bind::Output;
+use crate::query::page::{Place, Position};
+use crate::query::plan::Plan;
 use crate::schema::{AttributeValue, Value};
 use bytes::Bytes;
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 
-/// The most rows that are sorted.
-const MOST_SORTED: usize = 1_000_000;
 /// Rows a page, at most.
 pub(super) const PAGE: usize = 1_000;
 
-/// One row of an answer: values in the order of [`Prepared::columns`](crate::query::Prepared::columns).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResultRow {
-    /// The values; none where the row has none. `id` is text, see [`escaped`](crate::model::escaped).
-    pub values: Vec<Option<AttributeValue>>,
-}
-
-impl ResultRow {
-    /// The row as a JSON object, with null for what the row does not have. `names` are those of
-    /// [`Prepared::columns`](crate::query::Prepared::columns).
-    pub fn to_json(&self, names: &[String]) -> serde_json::Map<String, serde_json::Value> {
-        let value = |v: &Option<AttributeValue>| v.as_ref().map_or(serde_json::Value::Null, AttributeValue::to_json);
-        names.iter().cloned().zip(self.values.iter().map(value)).collect()
-    }
-}
-
 /// Takes the rows found.
-pub(super) enum Sink {
-    /// Passes them on as they come, up to a limit.
-    Pass { rows: Vec<ResultRow>, left: u64 },
+pub(super) struct Sink {
+    kind: Kind,
+    /// Rows still to be left out.
+    skip: u64,
+    /// Rows still wanted.
+    left: u64,
+    /// Rows returned, those of earlier pages included.
+    returned: u64,
+    /// The place of the last row taken, where that matters.
+    last: Option<Place>,
+}
+
+enum Kind {
+    /// Passes them on as they come.
+    Pass(Vec<ResultRow>),
     /// Counts them; the one row of the answer may itself be limited away.
-    Count { rows: u64, left: u64 },
-    /// Keeps the first of them in an order; the heap has the last of those on top.
-    Sort { order: Order, most: u64, heap: BinaryHeap<Sorted>, rest: Option<std::vec::IntoIter<Sorted>> },
+    Count(u64),
+    Sort(Sort),
 }
-
-/// A row with what it is sorted by.
-pub(super) struct Sorted {
-    key: SortKey,
-    descending: bool,
-    result: ResultRow,
-}
-
-/// Null is the largest; equal values are in the order of the row keys.
-#[derive(PartialEq, Eq)]
-struct SortKey {
-    value: Option<Vec<u8>>,
-    row: Bytes,
-}
-
-impl SortKey {
-    fn order(&self, value: Option<&[u8]>, row: &[u8]) -> Ordering {
-        let values = match (self.value.as_deref(), value) {
-            (Some(a), Some(b)) => a.cmp(b),
-            (a, b) => b.is_some().cmp(&a.is_some()),
-        };
-        values.then_with(|| self.row.as_ref().cmp(row))
-    }
-}
-
-impl Ord for Sorted {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let order = self.key.order(other.key.value.as_deref(), &other.key.row);
-        if self.descending { order.reverse() } else { order }
-    }
-}
-impl PartialOrd for Sorted {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl PartialEq for Sorted {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-impl Eq for Sorted {}
 
 impl Sink {
     pub(super) fn new(plan: &Plan) -> Self {
-        let left = plan.query.limit.unwrap_or(u64::MAX);
-        match (&plan.query.output, plan.sorting) {
-            (Output::Count, _) => Self::Count { rows: 0, left },
-            (Output::Columns(_), Sorting::Sorted(order)) => {
-                Self::Sort { order, most: left, heap: BinaryHeap::new(), rest: None }
+        let query = &plan.query;
+        let from = plan.page.as_ref().and_then(|page| page.from.as_ref());
+        let returned = from.map_or(0, |from| from.returned);
+        let skip = if from.is_some() { 0 } else { query.offset };
+        let wanted = query.limit.unwrap_or(u64::MAX).saturating_sub(returned);
+        let left = plan.page.as_ref().map_or(wanted, |page| page.size.min(wanted));
+        let kind = match (&query.output, plan.sorting) {
+            (Output::Count, _) => Kind::Count(0),
+            (Output::Columns(_), sorting) if sorting.is_sorted() => {
+                let after = from.and_then(|from| match &from.place {
+                    Place::Sorted { key, row } => Some(SortKey { bytes: key.clone(), row: row.clone() }),
+                    Place::Read { .. } => None,
+                });
+                let most = if left == 0 { 0 } else { left.saturating_add(skip) };
+                Kind::Sort(Sort::new(&query.order, most, after, Nearness::of(plan)))
             }
-            (Output::Columns(_), Sorting::Unordered | Sorting::Served { .. }) => Self::Pass { rows: Vec::new(), left },
-        }
+            (Output::Columns(_), _) => Kind::Pass(Vec::new()),
+        };
+        Self { kind, skip, left, returned, last: None }
     }
 
     /// Whether no further row can change the answer.
     pub(super) fn is_full(&self) -> bool {
-        match self {
-            Self::Pass { left, .. } | Self::Count { left, .. } => *left == 0,
-            Self::Sort { most, .. } => *most == 0,
+        match &self.kind {
+            Kind::Pass(_) | Kind::Count(_) => self.left == 0,
+            Kind::Sort(sort) => sort.is_full(),
         }
     }
 
-    /// Takes a row; [`is_full`](Self::is_full) must be false.
+    /// Takes a row; [`is_full`](Self::is_full) must be false. `place` is where it was read: the path, and the key there.
     ///
     /// # Errors
-    /// [`ErrorKind::TooCostly`] when more rows would have to be sorted than are kept in memory.
-    pub(super) fn push(&mut self, found: &Found<'_>, output: &Output) -> Result<()> {
-        match self {
-            Self::Count { rows, .. } => *rows += 1,
-            Self::Pass { rows, left } => {
-                *left -= 1;
-                rows.push(result(found, output)?);
-            }
-            Self::Sort { order, most, heap, .. } => {
-                let value = match order.column {
-                    Column::RowKey => None,
-                    Column::Attribute(slot) => found.encoded(slot),
-                };
-                if heap.len() as u64 >= *most
-                    && let Some(last) = heap.peek()
-                {
-                    let against = last.key.order(value, found.key());
-                    let comes_later = if order.descending { against.is_ge() } else { against.is_le() };
-                    if comes_later {
-                        return Ok(());
-                    }
-                    heap.pop();
-                }
-                if heap.len() >= MOST_SORTED {
-                    return Err(Error::new(
-                        ErrorKind::TooCostly,
-                        format!(
-                            "ORDER BY: more than {MOST_SORTED} rows would be sorted in memory; add a LIMIT, narrow the WHERE, or index the attribute with --ordered and give it a range"
-                        ),
-                    ));
-                }
-                let key = SortKey { value: value.map(<[u8]>::to_vec), row: found.key().clone() };
-                heap.push(Sorted { key, descending: order.descending, result: result(found, output)? });
+    /// [`TooCostly`](crate::error::ErrorKind::TooCostly) when more would have to be held in memory than may be.
+    pub(super) fn push(
+        &mut self,
+        found: &Found<'_>,
+        place: (usize, Bytes),
+        plan: &Plan,
+        budget: &mut Budget,
+    ) -> Result<()> {
+        match &mut self.kind {
+            Kind::Count(rows) => *rows += 1,
+            Kind::Sort(sort) => sort.push(found, &plan.query.order, &plan.query.output, budget)?,
+            Kind::Pass(_) if self.skip > 0 => self.skip -= 1,
+            Kind::Pass(rows) => {
+                let row = ResultRow::of(found, &plan.query.output)?;
+                budget.hold(Held::Page, row.weight())?;
+                rows.push(row);
+                self.left -= 1;
+                self.last = Some(Place::Read { path: place.0, key: place.1 });
             }
         }
         Ok(())
     }
 
     /// The next rows of the answer, if there are any yet; `over` says that all rows were pushed.
-    pub(super) fn page(&mut self, over: bool) -> Option<Vec<ResultRow>> {
-        let page = match self {
-            Self::Pass { rows, .. } => std::mem::take(rows),
-            Self::Count { rows, left } => {
-                if !over || *left == 0 {
+    pub(super) fn page(&mut self, over: bool, budget: &mut Budget) -> Option<Vec<ResultRow>> {
+        let page = match &mut self.kind {
+            Kind::Pass(rows) => {
+                budget.release(Held::Page, rows.iter().map(ResultRow::weight).sum());
+                std::mem::take(rows)
+            }
+            Kind::Count(rows) => {
+                if !over || self.left == 0 {
                     return None;
                 }
-                *left = 0;
+                self.left = 0;
                 let count = i64::try_from(*rows).unwrap_or(i64::MAX);
-                vec![ResultRow { values: vec![Some(AttributeValue::One(Value::Int(count)))] }]
+                let row = ResultRow { values: vec![Some(AttributeValue::One(Value::Int(count)))] };
+                // OFFSET may leave the one row out.
+                if self.skip == 0 { vec![row] } else { Vec::new() }
             }
-            Self::Sort { heap, rest, .. } => {
+            Kind::Sort(sort) => {
                 if !over {
                     return None;
                 }
-                let sorted = rest.get_or_insert_with(|| std::mem::take(heap).into_sorted_vec().into_iter());
-                sorted.take(PAGE).map(|s| s.result).collect()
+                while self.skip > 0 {
+                    let skipped = sort.take(usize::try_from(self.skip).unwrap_or(PAGE).min(PAGE), budget);
+                    self.skip = if skipped.is_empty() { 0 } else { self.skip - skipped.len() as u64 };
+                }
+                let rows = sort.take(PAGE, budget);
+                self.left = self.left.saturating_sub(rows.len() as u64);
+                if let Some((key, _)) = rows.last() {
+                    self.last = Some(Place::Sorted { key: key.bytes.clone(), row: key.row.clone() });
+                }
+                rows.into_iter().map(|(_, row)| row).collect()
             }
         };
+        self.returned += page.len() as u64;
         (!page.is_empty()).then_some(page)
     }
-}
 
-fn result(found: &Found<'_>, output: &Output) -> Result<ResultRow> {
-    let Output::Columns(columns) = output else { return Ok(ResultRow { values: Vec::new() }) };
-    let values = columns.iter().map(|column| match column {
-        Column::RowKey => Ok(Some(key_value(found.key()))),
-        Column::Attribute(slot) => found.value(*slot),
-    });
-    Ok(ResultRow { values: values.collect::<Result<_>>()? })
+    /// Where the answer goes on, if as many rows as were wanted were returned and there may be more.
+    pub(super) fn end(&self, plan: &Plan) -> Option<Position> {
+        let more = self.left == 0 && plan.query.limit.is_none_or(|limit| self.returned < limit);
+        let place = self.last.clone().filter(|_| more)?;
+        Some(Position { returned: self.returned, place })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
     use crate::model::{Cell, Row};
     use crate::query::execute::found::BaseRow;
     use crate::query::plan::{candidates, plan};
     use crate::query::testing::schema;
     use crate::query::{Options, bind, parse};
 
-    fn sink(sql: &str) -> (Sink, Plan) {
-        let schema = schema(&[]);
-        let query = bind(&parse(sql).unwrap(), &schema).unwrap();
-        let found = candidates(&query, &schema);
-        let plan = plan(query, &schema, &found, &[], &Options { allow_scan: true, ..Options::default() });
-        (Sink::new(&plan), plan)
+    struct Fed {
+        sink: Sink,
+        plan: Plan,
+        budget: Budget,
     }
 
-    fn base(plan: &Plan, size: usize) -> BaseRow {
-        let cell = Cell::put("a", "size", 1, size.to_string());
-        BaseRow::decode(Row { key: format!("row {size}").into(), cells: vec![cell] }, &plan.slots, &[0])
+    impl Fed {
+        fn new(sql: &str, memory: u64) -> Self {
+            let schema = schema(&[]);
+            let query = bind(&parse(sql).unwrap(), &schema, &[]).unwrap();
+            let found = candidates(&query, &schema);
+            let options = Options { allow_scan: true, memory, ..Options::default() };
+            let plan = plan(query, &schema, &found, None, &options);
+            Self { sink: Sink::new(&plan), budget: Budget::new(&plan), plan }
+        }
+
+        fn push(&mut self, size: usize) -> Result<()> {
+            let cell = Cell::put("a", "size", 1, size.to_string());
+            let row = Row { key: format!("row {size}").into(), cells: vec![cell] };
+            let base = BaseRow::decode(row, &self.plan.slots, &[0], None);
+            self.sink.push(&Found::Base(&base), (0, Bytes::new()), &self.plan, &mut self.budget)
+        }
+
+        fn sizes(&mut self) -> Vec<String> {
+            let page = self.sink.page(true, &mut self.budget).unwrap_or_default();
+            page.iter().map(|row| row.values[0].as_ref().unwrap().to_string()).collect()
+        }
     }
 
     #[test]
-    fn a_sort_without_limit_is_refused_beyond_a_million_rows() {
-        let (mut sink, plan) = sink("SELECT size FROM packages ORDER BY size DESC");
-        let row = base(&plan, 7);
-        for _ in 0..MOST_SORTED {
-            sink.push(&Found::Base(&row), &plan.query.output).unwrap();
-        }
-        let error = sink.push(&Found::Base(&row), &plan.query.output).unwrap_err();
+    fn a_sort_that_does_not_fit_is_refused() {
+        let mut fed = Fed::new("SELECT size FROM packages ORDER BY size DESC", 100_000);
+        let error = (0..100_000).find_map(|i| fed.push(i).err()).unwrap();
         assert_eq!(error.kind(), ErrorKind::TooCostly);
-        assert!(error.to_string().contains("more than 1000000 rows would be sorted in memory; add a LIMIT"));
+        let text = error.to_string();
+        assert!(text.starts_with("the query would hold more than its 97.6 KiB of memory: 97."), "{text}");
+        assert!(text.contains("KiB for rows to be sorted; add a LIMIT"), "{text}");
     }
 
     #[test]
     fn a_sort_with_limit_keeps_no_more_than_that() {
-        let (mut sink, plan) = sink("SELECT size FROM packages ORDER BY size DESC LIMIT 3");
+        let mut fed = Fed::new("SELECT size FROM packages ORDER BY size DESC LIMIT 3 OFFSET 2", 2_000);
         for i in 0..50_000_usize {
-            sink.push(&Found::Base(&base(&plan, i * 7_919 % 50_000)), &plan.query.output).unwrap();
-            assert!(matches!(&sink, Sink::Sort { heap, .. } if heap.len() <= 3));
+            fed.push(i * 7_919 % 50_000).unwrap();
         }
-        assert!(sink.page(false).is_none());
-        let sizes: Vec<String> =
-            sink.page(true).unwrap().iter().map(|row| row.values[0].as_ref().unwrap().to_string()).collect();
-        assert_eq!(sizes, ["49999", "49998", "49997"]);
-        assert!(sink.page(true).is_none());
+        assert!(fed.sink.page(false, &mut fed.budget).is_none());
+        assert_eq!(fed.sizes(), ["49997", "49996", "49995"]);
+        assert!(fed.sizes().is_empty());
     }
 }

@@ -1,15 +1,16 @@
 use super::*;
-use crate::query::plan::{candidates, plan};
+use crate::query::plan::{best, candidates, plan};
 use crate::query::testing::{definitions, schema};
 use crate::query::{Options, bind, parse};
 
 fn explained(sql: &str, estimates: &[(u64, bool)], options: &Options) -> Explain {
     let schema = schema(&definitions(&["section", "depends", "size<"]));
-    let query = bind(&parse(sql).unwrap(), &schema).unwrap();
+    let query = bind(&parse(sql).unwrap(), &schema, &[]).unwrap();
     let candidates = candidates(&query, &schema);
     let estimates: Vec<Estimate> =
         estimates.iter().map(|(entries, exact)| Estimate { entries: *entries, exact: *exact }).collect();
-    explain(&plan(query, &schema, &candidates, &estimates, options), &candidates, &estimates)
+    let choice = best(&candidates.roots, &candidates, &estimates, &query);
+    explain(&plan(query, &schema, &candidates, choice.as_ref(), options), &candidates, &estimates, choice.as_ref())
 }
 
 #[test]

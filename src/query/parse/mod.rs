@@ -2,20 +2,25 @@
 //! refuses the rest by name.
 
 mod expression;
+mod mistake;
 mod parsed;
 
-pub use parsed::{Literal, Mode, ParsedCondition, ParsedOrder, ParsedPredicate, ParsedQuery, ParsedSelect};
+pub use parsed::{
+    Literal, Mode, ParsedColumn, ParsedCondition, ParsedOperand, ParsedOrder, ParsedPredicate, ParsedQuery,
+    ParsedSelect,
+};
 
 use crate::error::{Error, ErrorKind, Result};
-use expression::{column, predicate};
+use expression::{literal, operand, predicate};
+use mistake::not_sql;
 use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, GroupByExpr, LimitClause, ObjectName,
     ObjectNamePart, OrderByExpr, OrderByKind, OrderBySort, Query, Select, SelectFlavor, SelectItem, SetExpr, Statement,
-    TableFactor, Value,
+    TableFactor, WildcardAdditionalOptions,
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Token, Tokenizer};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 /// The longest SQL text taken, in bytes.
 const MAX_SQL: usize = 4 << 20;
@@ -30,7 +35,7 @@ const MAX_TOKENS: usize = 5_000;
 ///
 /// ```
 /// let query = sideindex::query::parse("SELECT id FROM packages WHERE section = 'net' LIMIT 5")?;
-/// assert_eq!((query.table.as_str(), query.limit), ("packages", Some(5)));
+/// assert_eq!((query.table.as_str(), query.order_by.len()), ("packages", 0));
 /// # Ok::<(), sideindex::error::Error>(())
 /// ```
 pub fn parse(sql: &str) -> Result<ParsedQuery> {
@@ -66,13 +71,39 @@ pub fn table_of(sql: &str) -> Result<String> {
     Ok(parse(sql)?.table)
 }
 
+/// Reads a WHERE clause alone.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_predicate(text: &str) -> Result<ParsedPredicate> {
+    let mut parser = Parser::new(&PostgreSqlDialect {}).with_tokens_with_locations(tokens(text)?);
+    let expression = parser.parse_expr().map_err(|e| not_sql(&e, text))?;
+    let next = parser.peek_token();
+    if next.token != Token::EOF {
+        let error = parser.expected::<()>("the end of the condition", next);
+        return Err(error.map_or_else(|e| not_sql(&e, text), |()| Error::invalid("expected the end of the condition")));
+    }
+    predicate(expression)
+}
+
 fn statement(sql: &str) -> Result<Statement> {
+    let mut parser = Parser::new(&PostgreSqlDialect {}).with_tokens_with_locations(tokens(sql)?);
+    let mut statements = parser.parse_statements().map_err(|e| not_sql(&e, sql))?;
+    match (statements.pop(), statements.len()) {
+        (Some(statement), 0) => Ok(statement),
+        (None, _) => Err(Error::invalid("expected a SELECT statement, found nothing")),
+        (Some(_), more) => Err(Error::invalid(format!("expected one statement, found {}", more + 1))),
+    }
+}
+
+/// Takes a text apart, unless it is too long for the parser.
+fn tokens(sql: &str) -> Result<Vec<TokenWithSpan>> {
     if sql.len() > MAX_SQL {
         return Err(Error::invalid(format!("the SQL text has {} bytes: at most {MAX_SQL} are taken", sql.len())));
     }
-    let dialect = PostgreSqlDialect {};
-    let tokens =
-        Tokenizer::new(&dialect, sql).tokenize_with_location().map_err(|e| not_sql(&ParserError::from(e), sql))?;
+    let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql)
+        .tokenize_with_location()
+        .map_err(|e| not_sql(&ParserError::from(e), sql))?;
     let weighty = |token: &Token| {
         !matches!(
             token,
@@ -89,23 +120,7 @@ fn statement(sql: &str) -> Result<Statement> {
             "the SQL has {count} words and operators: at most {MAX_TOKENS} are taken; long lists go into IN (…), whose values are not counted"
         )));
     }
-    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
-    let mut statements = parser.parse_statements().map_err(|e| not_sql(&e, sql))?;
-    match (statements.pop(), statements.len()) {
-        (Some(statement), 0) => Ok(statement),
-        (None, _) => Err(Error::invalid("expected a SELECT statement, found nothing")),
-        (Some(_), more) => Err(Error::invalid(format!("expected one statement, found {}", more + 1))),
-    }
-}
-
-fn not_sql(error: &ParserError, sql: &str) -> Error {
-    let message = match error {
-        ParserError::TokenizerError(message) | ParserError::ParserError(message) => message.as_str(),
-        ParserError::RecursionLimitExceeded => "parentheses or operators are nested too deeply",
-    };
-    let shown: String = sql.chars().take(200).collect();
-    let cut = if shown.len() < sql.len() { "…" } else { "" };
-    Error::invalid(format!("the SQL does not parse: {message}, in {shown}{cut}"))
+    Ok(tokens)
 }
 
 /// The error for SQL that parses and is not supported.
@@ -113,7 +128,7 @@ fn unsupported(what: &str) -> Error {
     Error::new(
         ErrorKind::Unsupported,
         format!(
-            "{what} is not supported; queries have the form SELECT columns or COUNT(*) FROM table WHERE … ORDER BY column LIMIT n"
+            "{what} is not supported; queries have the form SELECT columns or COUNT(*) FROM table WHERE … ORDER BY columns LIMIT n OFFSET m"
         ),
     )
 }
@@ -149,11 +164,10 @@ fn select_query(query: Query) -> Result<ParsedQuery> {
         }
     };
     let mut parsed = select_body(select)?;
-    parsed.limit = limit_clause.map(limit).transpose()?.flatten();
+    (parsed.limit, parsed.offset) = limit_clause.map(limits).transpose()?.unwrap_or_default();
     if let Some(order_by) = order_by {
         refuse("INTERPOLATE", order_by.interpolate.is_some())?;
         let OrderByKind::Expressions(keys) = order_by.kind else { return Err(unsupported("ORDER BY ALL")) };
-        refuse("ORDER BY with several keys", keys.len() > 1)?;
         parsed.order_by = keys.into_iter().map(order).collect::<Result<_>>()?;
     }
     if parsed.select == ParsedSelect::Count && !parsed.order_by.is_empty() {
@@ -219,6 +233,7 @@ fn select_body(select: Select) -> Result<ParsedQuery> {
         predicate: selection.map(predicate).transpose()?,
         order_by: Vec::new(),
         limit: None,
+        offset: None,
     })
 }
 
@@ -274,22 +289,42 @@ fn columns(projection: Vec<SelectItem>) -> Result<ParsedSelect> {
     {
         return Ok(ParsedSelect::Count);
     }
+    let one = |expression: Expr, alias: Option<String>| match expression {
+        Expr::Function(function) if is_count_all(&function) => {
+            let beside = if alias.is_some() { "with another name" } else { "beside other columns" };
+            Err(unsupported(&format!("COUNT(*) {beside}")))
+        }
+        expression => Ok(ParsedColumn::One { operand: operand(expression, "in the SELECT list")?, alias }),
+    };
     let columns = projection.into_iter().map(|item| match item {
-        SelectItem::UnnamedExpr(Expr::Function(function)) if is_count_all(&function) => {
-            Err(unsupported("COUNT(*) beside other columns"))
-        }
-        SelectItem::UnnamedExpr(Expr::Function(function)) => Err(unsupported(&format!("the function call {function}"))),
-        SelectItem::UnnamedExpr(expression) => column(expression, "in the SELECT list"),
-        SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {
-            Err(unsupported("SELECT * (name the columns; `table describe` lists them)"))
-        }
-        SelectItem::ExprWithAlias { .. } | SelectItem::ExprWithAliases { .. } => {
-            Err(unsupported("AS in the SELECT list"))
-        }
+        SelectItem::UnnamedExpr(expression) => one(expression, None),
+        SelectItem::ExprWithAlias { expr, alias } => one(expr, Some(alias.value)),
+        SelectItem::Wildcard(options) if is_plain(&options) => Ok(ParsedColumn::All),
+        SelectItem::Wildcard(_) => Err(unsupported("an addition to SELECT *")),
+        SelectItem::QualifiedWildcard(..) => Err(unsupported("a qualified * (write SELECT *)")),
+        SelectItem::ExprWithAliases { .. } => Err(unsupported("a column with several names")),
     });
-    let columns: Vec<String> = columns.collect::<Result<_>>()?;
+    let columns: Vec<ParsedColumn> = columns.collect::<Result<_>>()?;
     refuse("a SELECT without columns", columns.is_empty())?;
     Ok(ParsedSelect::Columns(columns))
+}
+
+fn is_plain(options: &WildcardAdditionalOptions) -> bool {
+    let WildcardAdditionalOptions {
+        wildcard_token: _,
+        opt_ilike,
+        opt_exclude,
+        opt_except,
+        opt_replace,
+        opt_rename,
+        opt_alias,
+    } = options;
+    opt_ilike.is_none()
+        && opt_exclude.is_none()
+        && opt_except.is_none()
+        && opt_replace.is_none()
+        && opt_rename.is_none()
+        && opt_alias.is_none()
 }
 
 fn is_count_all(function: &sqlparser::ast::Function) -> bool {
@@ -311,32 +346,43 @@ fn is_count_all(function: &sqlparser::ast::Function) -> bool {
 
 fn order(key: OrderByExpr) -> Result<ParsedOrder> {
     refuse("WITH FILL", key.with_fill.is_some())?;
-    refuse("NULLS FIRST or NULLS LAST", key.options.nulls_first.is_some())?;
     let descending = match key.options.sort {
         None | Some(OrderBySort::Asc) => false,
         Some(OrderBySort::Desc) => true,
         Some(OrderBySort::Using(_)) => return Err(unsupported("ORDER BY … USING")),
     };
-    Ok(ParsedOrder { column: column(key.expr, "in ORDER BY")?, descending })
+    if matches!(&key.expr, Expr::Value(_)) {
+        return Err(unsupported(&format!("ORDER BY {} (name the column)", key.expr)));
+    }
+    let operand = operand(key.expr, "in ORDER BY")?;
+    Ok(ParsedOrder { operand, descending, nulls_first: key.options.nulls_first })
 }
 
-fn limit(clause: LimitClause) -> Result<Option<u64>> {
-    let LimitClause::LimitOffset { limit, offset, limit_by } = clause else { return Err(unsupported("OFFSET")) };
-    refuse("OFFSET", offset.is_some())?;
+/// LIMIT and OFFSET.
+fn limits(clause: LimitClause) -> Result<(Option<Literal>, Option<Literal>)> {
+    let LimitClause::LimitOffset { limit, offset, limit_by } = clause else {
+        return Err(unsupported("LIMIT m, n (write LIMIT n OFFSET m)"));
+    };
     refuse("LIMIT BY", !limit_by.is_empty())?;
-    let Some(limit) = limit else { return Ok(None) };
-    if let Expr::Value(value) = &limit {
-        match &value.value {
-            Value::Number(number, _) => {
-                if let Ok(limit) = number.parse() {
-                    return Ok(Some(limit));
-                }
-            }
-            Value::Placeholder(_) => return Err(unsupported("a parameter")),
-            _ => {}
-        }
+    let rows = |clause: &str, expression: Expr| match literal(expression)? {
+        parameter @ Literal::Parameter(..) => Ok(parameter),
+        number => row_count(clause, &number).map(|_| number),
+    };
+    let limit = limit.map(|l| rows("LIMIT", l)).transpose()?;
+    let offset = offset.map(|o| rows("OFFSET", o.value)).transpose()?;
+    Ok((limit, offset))
+}
+
+/// Reads a number of rows.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`] for anything but a whole number from 0 up.
+pub(crate) fn row_count(clause: &str, literal: &Literal) -> Result<u64> {
+    match literal {
+        Literal::Number(number) | Literal::Untyped(number) => number.parse().ok(),
+        _ => None,
     }
-    Err(Error::invalid(format!("LIMIT: expected a whole number of rows from 0 up, found {limit}")))
+    .ok_or_else(|| Error::invalid(format!("{clause}: expected a whole number of rows from 0 up, found {literal}")))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A query as it was written: names and literals, nothing looked up yet.
 
+use crate::schema::{Function, function};
 use crate::store::Comparison;
 use std::fmt;
 
@@ -26,28 +27,55 @@ pub struct ParsedQuery {
     pub select: ParsedSelect,
     /// The WHERE clause, if there is one.
     pub predicate: Option<ParsedPredicate>,
-    /// The ORDER BY keys: one at most today.
+    /// The ORDER BY keys, the first decides first.
     pub order_by: Vec<ParsedOrder>,
-    /// The LIMIT, if there is one.
-    pub limit: Option<u64>,
+    /// The LIMIT, if there is one: a number or a parameter.
+    pub limit: Option<Literal>,
+    /// The OFFSET, if there is one: a number or a parameter.
+    pub offset: Option<Literal>,
 }
 
 /// What a query asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ParsedSelect {
     /// These columns, in this order.
-    Columns(Vec<String>),
+    Columns(Vec<ParsedColumn>),
     /// `COUNT(*)`.
     Count,
+}
+
+/// One item of the SELECT list.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ParsedColumn {
+    /// `*`: the row key, then every attribute by name.
+    All,
+    /// A column, perhaps under another name.
+    One {
+        /// The column.
+        operand: ParsedOperand,
+        /// What it is called in the answer; none is its spelling in the query.
+        alias: Option<String>,
+    },
+}
+
+/// A column, perhaps under functions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParsedOperand {
+    /// The column's name.
+    pub name: String,
+    /// Functions of its values, the innermost first.
+    pub functions: Vec<Function>,
 }
 
 /// One key of ORDER BY.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedOrder {
-    /// The column.
-    pub column: String,
+    /// What is compared.
+    pub operand: ParsedOperand,
     /// From the largest to the smallest.
     pub descending: bool,
+    /// Rows without a value first; none where the query doesn't say.
+    pub nulls_first: Option<bool>,
 }
 
 /// A WHERE clause. Lists of AND and OR are flat: none directly holds another of its own kind.
@@ -57,10 +85,12 @@ pub enum ParsedPredicate {
     And(Vec<ParsedPredicate>),
     /// One of them holds.
     Or(Vec<ParsedPredicate>),
+    /// It is false, not unknown.
+    Not(Box<ParsedPredicate>),
     /// One column is tested.
     Test {
         /// The column.
-        column: String,
+        operand: ParsedOperand,
         /// What its value has to satisfy.
         condition: ParsedCondition,
     },
@@ -75,10 +105,19 @@ pub enum ParsedCondition {
     Between(Literal, Literal),
     /// `IN (1, 5)`.
     In(Vec<Literal>),
+    /// `LIKE 'a%'`.
+    Like {
+        /// What it is like.
+        pattern: Literal,
+        /// What takes the meaning from a `%`, a `_` or itself; none where nothing does.
+        escape: Option<char>,
+    },
+    /// `IS NULL`.
+    IsNull,
 }
 
 /// A literal. Its type is settled by the column it is compared with.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Literal {
     /// `'text'`.
     Text(String),
@@ -88,6 +127,18 @@ pub enum Literal {
     Number(String),
     /// `TRUE` or `FALSE`.
     Bool(bool),
+    /// `NULL`.
+    Null,
+    /// A text that is read as whatever is expected where it stands, as from a command line. SQL has no spelling for it.
+    Untyped(String),
+    /// `$1`: the value of this number, from 1 up, under functions, the innermost first.
+    Parameter(usize, Vec<Function>),
+}
+
+impl fmt::Display for ParsedOperand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&function::call(&self.functions, &self.name))
+    }
 }
 
 /// The SQL spelling of a comparison.
@@ -116,6 +167,21 @@ impl fmt::Display for Literal {
             Self::Number(number) => f.write_str(number),
             Self::Bool(true) => f.write_str("TRUE"),
             Self::Bool(false) => f.write_str("FALSE"),
+            Self::Null => f.write_str("NULL"),
+            Self::Untyped(text) => f.write_str(text),
+            Self::Parameter(number, functions) => f.write_str(&function::call(functions, &format!("${number}"))),
+        }
+    }
+}
+
+impl ParsedCondition {
+    /// The test of a column as SQL spells it.
+    pub(crate) fn spelled(&self, operand: &ParsedOperand, negated: bool) -> String {
+        let not = if negated { "NOT " } else { "" };
+        match self {
+            Self::Compare(..) if negated => format!("NOT ({operand} {self})"),
+            Self::IsNull => format!("{operand} IS {not}NULL"),
+            _ => format!("{operand} {not}{self}"),
         }
     }
 }
@@ -136,6 +202,12 @@ impl fmt::Display for ParsedCondition {
                 }
                 f.write_str(")")
             }
+            Self::Like { pattern, escape: Some('\\') } => write!(f, "LIKE {pattern}"),
+            Self::Like { pattern, escape } => {
+                let escape = escape.map(String::from).unwrap_or_default();
+                write!(f, "LIKE {pattern} ESCAPE {}", Literal::Text(escape))
+            }
+            Self::IsNull => f.write_str("IS NULL"),
         }
     }
 }

@@ -13,8 +13,12 @@ fn invalid(sql: &str) -> String {
     error.to_string()
 }
 
+fn plain(column: &str) -> ParsedOperand {
+    ParsedOperand { name: column.to_owned(), functions: Vec::new() }
+}
+
 fn test(column: &str, condition: ParsedCondition) -> ParsedPredicate {
-    ParsedPredicate::Test { column: column.to_owned(), condition }
+    ParsedPredicate::Test { operand: plain(column), condition }
 }
 
 fn filter(condition: &str) -> ParsedPredicate {
@@ -29,11 +33,12 @@ fn a_whole_query() {
     .unwrap();
     assert_eq!(query.mode, Mode::Analyze);
     assert_eq!(query.table, "packages");
-    assert_eq!(query.select, ParsedSelect::Columns(vec!["id".into(), "tag-x".into()]));
+    let column = |name| ParsedColumn::One { operand: plain(name), alias: None };
+    assert_eq!(query.select, ParsedSelect::Columns(vec![column("id"), column("tag-x")]));
     let number = Literal::Number("10".into());
     assert_eq!(query.predicate, Some(test("size", ParsedCondition::Compare(Comparison::GreaterOrEqual, number))));
-    assert_eq!(query.order_by, [ParsedOrder { column: "size".into(), descending: true }]);
-    assert_eq!(query.limit, Some(5));
+    assert_eq!(query.order_by, [ParsedOrder { operand: plain("size"), descending: true, nulls_first: None }]);
+    assert_eq!((query.limit, query.offset), (Some(Literal::Number("5".into())), None));
     assert_eq!(parse("explain select Count(*) from t").unwrap().select, ParsedSelect::Count);
     assert_eq!(parse("EXPLAIN SELECT id FROM t").unwrap().mode, Mode::Explain);
     assert_eq!(table_of("SELECT id FROM \"a.b\"").unwrap(), "a.b");
@@ -80,32 +85,73 @@ fn conditions() {
 }
 
 #[test]
+fn negations_patterns_and_nulls() {
+    let shown = |text: &str| format!("{:?}", filter(text));
+    for (text, same) in [
+        ("a NOT IN (1)", "NOT (a IN (1))"),
+        ("a NOT BETWEEN 1 AND 2", "NOT a BETWEEN 1 AND 2"),
+        ("a NOT LIKE 'x%'", "NOT (a LIKE 'x%' ESCAPE '\\')"),
+        ("a IS NOT NULL", "NOT a IS NULL"),
+        ("NOT (NOT (a = 1 OR a = 2))", "a = 1 OR a = 2"),
+    ] {
+        assert_eq!(shown(text), shown(same));
+        assert_ne!(shown(text), shown("a = 1"));
+    }
+    assert_eq!(filter("a IS NULL"), test("a", ParsedCondition::IsNull));
+    let like = |escape| ParsedCondition::Like { pattern: Literal::Text("x#%".into()), escape };
+    assert_eq!(filter("a LIKE 'x#%' ESCAPE '#'"), test("a", like(Some('#'))));
+    assert_eq!(filter("a LIKE 'x#%' ESCAPE ''"), test("a", like(None)));
+    assert_eq!(filter("a = NULL"), test("a", ParsedCondition::Compare(Comparison::Equal, Literal::Null)));
+    assert!(invalid("SELECT id FROM t WHERE a LIKE 'x' ESCAPE 'ab'").contains("one character"));
+}
+
+#[test]
+fn functions_parameters_and_names() {
+    let ParsedPredicate::Test { operand, condition } = filter("lower(TRIM(a)) = lower('ÄB')") else { panic!() };
+    assert_eq!((operand.to_string().as_str(), condition.to_string().as_str()), ("lower(trim(a))", "= 'äb'"));
+    let ParsedPredicate::Test { operand, condition } = filter("lower(trim($2)) < nfkc(a)") else { panic!() };
+    assert_eq!((operand.to_string().as_str(), condition.to_string().as_str()), ("nfkc(a)", "> lower(trim($2))"));
+    let query = parse("SELECT *, lower(a) AS b FROM t ORDER BY b NULLS LAST, lower(c) DESC LIMIT $1 OFFSET 2").unwrap();
+    let ParsedSelect::Columns(columns) = &query.select else { panic!() };
+    assert!(matches!(&columns[..], [ParsedColumn::All, ParsedColumn::One { alias: Some(b), .. }] if b == "b"));
+    assert_eq!(query.order_by[0].nulls_first, Some(false));
+    assert_eq!((query.order_by[1].operand.to_string().as_str(), query.order_by[1].descending), ("lower(c)", true));
+    assert_eq!(query.limit, Some(Literal::Parameter(1, vec![])));
+    assert_eq!(query.offset, Some(Literal::Number("2".into())));
+    for (sql, told) in [
+        ("SELECT id FROM t WHERE lowr(a) = 'x'", "the function lowr is not supported (did you mean \"lower\"?)"),
+        ("SELECT id FROM t WHERE upper(a) = 'x'", "the function upper is not supported"),
+        ("SELECT id FROM t WHERE trim(BOTH 'x' FROM a) = 'x'", "white space at both ends"),
+        ("SELECT id FROM t WHERE a = $x", "the parameter $x"),
+        ("SELECT id FROM t WHERE a = $0", "the parameter $0"),
+    ] {
+        assert!(refused(sql).contains(told), "{sql}: {}", refused(sql));
+    }
+    assert!(invalid("SELECT id FROM t WHERE lower(a, b) = 'x'").contains("expected lower(column)"));
+    assert!(invalid("SELECT id FROM t WHERE a = lower(5)").contains("expected text in single quotes, found 5"));
+}
+
+#[test]
 fn what_is_not_supported_is_named() {
     for (sql, named) in [
-        ("SELECT * FROM t", "SELECT *"),
-        ("SELECT id FROM t WHERE a LIKE 'x%'", "LIKE"),
-        ("SELECT id FROM t WHERE a IS NULL", "IS NULL"),
-        ("SELECT id FROM t WHERE a IS NOT NULL", "IS NOT NULL"),
-        ("SELECT id FROM t WHERE NOT a = 1", "NOT"),
-        ("SELECT id FROM t WHERE a NOT IN (1)", "NOT IN"),
-        ("SELECT id FROM t WHERE a NOT BETWEEN 1 AND 2", "NOT BETWEEN"),
-        ("SELECT id FROM t WHERE a = $1", "the parameter $1"),
-        ("SELECT id FROM t WHERE a = NULL", "NULL"),
+        ("SELECT t.* FROM t", "qualified *"),
+        ("SELECT id FROM t WHERE a ILIKE 'x%'", "ILIKE (write lower(a) LIKE"),
+        ("SELECT id FROM t WHERE a SIMILAR TO 'x%'", "SIMILAR TO"),
+        ("SELECT id FROM t WHERE a LIKE ANY ('x%')", "LIKE ANY"),
+        ("SELECT id FROM t WHERE a IS TRUE", "a IS TRUE"),
+        ("SELECT id FROM t WHERE a IS DISTINCT FROM 1", "IS DISTINCT FROM"),
+        ("SELECT id FROM t ORDER BY 1", "ORDER BY 1"),
+        ("SELECT COUNT(*) AS n FROM t", "COUNT(*) with another name"),
         ("SELECT id FROM t WHERE a = b", "comparing two columns (a = b)"),
         ("SELECT id FROM t WHERE a = \"b\"", "single quotes"),
         ("SELECT id FROM t WHERE a + 1 = 2", "a + 1"),
         ("SELECT id FROM t WHERE tag-interface = 'x'", "double quotes"),
         ("SELECT id FROM t WHERE a IN (SELECT id FROM u)", "IN without a list"),
-        ("SELECT id FROM t WHERE lower(a) = 'x'", "lower(a)"),
-        ("SELECT id FROM t LIMIT 5 OFFSET 2", "OFFSET"),
-        ("SELECT id FROM t ORDER BY a, b", "ORDER BY with several keys"),
-        ("SELECT id FROM t ORDER BY a NULLS FIRST", "NULLS FIRST"),
         ("SELECT COUNT(*) FROM t ORDER BY a", "ORDER BY of a COUNT(*)"),
         ("SELECT COUNT(*), id FROM t", "COUNT(*) beside other columns"),
         ("SELECT COUNT(a) FROM t", "COUNT(a)"),
         ("SELECT COUNT(DISTINCT a) FROM t", "COUNT(DISTINCT a)"),
         ("SELECT DISTINCT a FROM t", "DISTINCT"),
-        ("SELECT a AS b FROM t", "AS"),
         ("SELECT a FROM t AS u", "alias"),
         ("SELECT a FROM t, u", "one table"),
         ("SELECT a FROM t JOIN u ON t.a = u.a", "JOIN"),
@@ -133,6 +179,7 @@ fn what_is_no_query_is_told() {
     assert!(invalid("SELECT id FROM t; SELECT id FROM t").contains("found 2"));
     assert!(invalid("SELECT id FROM").contains("does not parse"));
     assert!(invalid("SELECT id FROM t WHERE a = 'x").contains("Unterminated string literal"));
+    assert!(invalid("SELECT id FROM t LIMIT 'x'").contains("LIMIT: expected a whole number"));
     assert!(invalid("SELECT id FROM t WHERE a").contains("a = TRUE"));
     assert!(invalid("SELECT id FROM t WHERE 1 = 1").contains("expected a column"));
     assert!(invalid("SELECT id FROM t WHERE a = -'x'").contains("expected a number after -"));
@@ -140,6 +187,24 @@ fn what_is_no_query_is_told() {
     assert!(invalid("SELECT id FROM t LIMIT 1.5").contains("from 0 up"));
     let nested = format!("SELECT id FROM t WHERE {}a = 1{}", "(".repeat(200), ")".repeat(200));
     assert!(invalid(&nested).contains("nested too deeply"));
+}
+
+#[test]
+fn mistakes_are_pointed_at() {
+    let told = invalid("SELECT id FROM t\nWHERE a == = 'é' ORDER");
+    let line = "  WHERE a == = 'é' ORDER";
+    assert!(
+        told.starts_with("the SQL does not parse: expected an expression, found = at line 2, column 12\n"),
+        "{told}"
+    );
+    assert!(told.ends_with(&format!("\n{line}\n{}^", " ".repeat(line.find("= 'é").unwrap()))), "{told}");
+    let told = invalid("SELECT id FROM t WHERE");
+    assert!(told.ends_with("\n  SELECT id FROM t WHERE\n                        ^"), "{told}");
+    // Of a long line a part is shown.
+    let told = invalid(&format!("SELECT id FROM t WHERE a IN ({}) LIMIT ,", "1, ".repeat(500) + "1"));
+    let lines: Vec<&str> = told.lines().collect();
+    assert!(lines[1].starts_with("  …") && lines[1].chars().count() < 110, "{told}");
+    assert_eq!(lines[1].chars().nth(lines[2].chars().count() - 1), Some(','), "{told}");
 }
 
 /// Tests run on threads with 2 MiB of stack, as tokio's workers do.

@@ -37,7 +37,9 @@ struct Needed<'a> {
 
 impl Needed<'_> {
     fn text(&self, table: &str, schema: &TableSchema) -> String {
-        let name = &self.slot.attribute.name;
+        let Slot { attribute, functions } = self.slot;
+        // A name may hold no parentheses.
+        let name = functions.iter().fold(attribute.name.clone(), |name, f| format!("{f}_{name}"));
         let fits = |d: &&crate::schema::Definition| {
             d.terms.first().is_some_and(|t| t.operand == self.slot.operand()) && (d.ordered || !self.ordered)
         };
@@ -53,7 +55,9 @@ impl Needed<'_> {
             definition = format!("by_{name}");
         }
         let ordered = if self.ordered { " --ordered" } else { "" };
-        format!("`index create {table} {definition} --on {name}{ordered}`")
+        let on = self.slot.name();
+        let on = if functions.is_empty() { on } else { format!("'{on}'") };
+        format!("`index create {table} {definition} --on {on}{ordered}`")
     }
 }
 
@@ -101,7 +105,10 @@ fn collect<'a>(
 fn need<'a>(test: &Test, query: &'a BoundQuery) -> Option<Needed<'a>> {
     match test.column {
         Column::RowKey => None,
-        Column::Attribute(slot) => Some(Needed { slot: &query.slots[slot], ordered: test.some()?.points().is_none() }),
+        Column::Attribute(slot) if query.slots[slot].attribute.key_part.is_some() => None,
+        Column::Attribute(slot) => {
+            Some(Needed { slot: &query.slots[slot], ordered: test.within()?.points().is_none() })
+        }
     }
 }
 

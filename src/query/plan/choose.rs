@@ -1,8 +1,8 @@
 //! Choosing among paths by their estimates.
 
 use super::path::{Access, Path};
-use super::{Candidates, path_serves};
-use crate::query::bind::{BoundQuery, Output};
+use super::{Candidates, Sorting, order};
+use crate::query::bind::BoundQuery;
 
 /// How many entries a path reads, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,6 +22,8 @@ pub(crate) struct Choice {
     pub(crate) paths: Vec<usize>,
     /// What they read together.
     pub(crate) cost: Estimate,
+    /// Which of the alternatives at each place, in the order of [`follow`].
+    pub(crate) decisions: Vec<usize>,
     /// Settles ties.
     name: String,
 }
@@ -33,27 +35,59 @@ pub(crate) fn best(
     estimates: &[Estimate],
     query: &BoundQuery,
 ) -> Option<Choice> {
-    ways.iter().enumerate().map(|(way, access)| Choice { way, ..cost(access, candidates, estimates, query) }).min_by(
-        |a, b| {
-            let key = |c: &Choice| (c.cost.entries, !c.cost.exact);
-            key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
-        },
-    )
+    let choose = |ways: &[Access]| best(ways, candidates, estimates, query);
+    ways.iter().enumerate().map(|(way, _)| cost(way, ways, candidates, estimates, query, &choose)).min_by(|a, b| {
+        let key = |c: &Choice| (c.cost.entries, !c.cost.exact);
+        key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+    })
 }
 
-fn cost(access: &Access, candidates: &Candidates, estimates: &[Estimate], query: &BoundQuery) -> Choice {
-    let mut choice =
-        Choice { way: 0, paths: Vec::new(), cost: Estimate { entries: 0, exact: true }, name: String::new() };
-    match access {
+/// The alternatives that were chosen before; none where they are no longer there.
+pub(crate) fn follow(
+    ways: &[Access],
+    candidates: &Candidates,
+    query: &BoundQuery,
+    decisions: &mut dyn Iterator<Item = usize>,
+) -> Option<Choice> {
+    let decisions = std::cell::RefCell::new(decisions);
+    fn go(
+        ways: &[Access],
+        candidates: &Candidates,
+        query: &BoundQuery,
+        decisions: &std::cell::RefCell<&mut dyn Iterator<Item = usize>>,
+    ) -> Option<Choice> {
+        let way = decisions.borrow_mut().next().filter(|way| *way < ways.len())?;
+        Some(cost(way, ways, candidates, &[], query, &|ways| go(ways, candidates, query, decisions)))
+    }
+    go(ways, candidates, query, &decisions)
+}
+
+/// What an alternative costs, where `choose` chooses among those of its arms.
+fn cost(
+    way: usize,
+    ways: &[Access],
+    candidates: &Candidates,
+    estimates: &[Estimate],
+    query: &BoundQuery,
+    choose: &dyn Fn(&[Access]) -> Option<Choice>,
+) -> Choice {
+    let mut choice = Choice {
+        way,
+        paths: Vec::new(),
+        cost: Estimate { entries: 0, exact: true },
+        decisions: vec![way],
+        name: String::new(),
+    };
+    match &ways[way] {
         Access::Nothing => {}
         Access::Path(number) => {
             let path = &candidates.paths[*number];
             let estimate = estimates.get(*number).copied().unwrap_or_default();
             choice.cost = match path {
                 Path::Get(get) => Estimate { entries: get.keys.len() as u64, exact: true },
-                Path::Index(_) => estimate,
+                Path::Rows(_) | Path::Index(_) => estimate,
             };
-            if let Some(enough) = enough(path, query)
+            if let Some(enough) = enough(*number, candidates, query)
                 && choice.cost.entries >= enough
             {
                 choice.cost = Estimate { entries: enough, exact: true };
@@ -64,20 +98,26 @@ fn cost(access: &Access, candidates: &Candidates, estimates: &[Estimate], query:
             choice.paths.push(*number);
         }
         Access::Union(arms) => {
-            for arm in arms.iter().filter_map(|ways| best(ways, candidates, estimates, query)) {
+            for arm in arms.iter().filter_map(|ways| choose(ways)) {
                 choice.cost.entries = choice.cost.entries.saturating_add(arm.cost.entries);
                 choice.cost.exact &= arm.cost.exact;
                 choice.name = format!("{},{}", choice.name, arm.name);
                 choice.paths.extend(arm.paths);
+                choice.decisions.extend(arm.decisions);
             }
         }
     }
     choice
 }
 
-/// So many entries of a path are enough: the LIMIT, where every entry read is a row of the answer.
-pub(crate) fn enough(path: &Path, query: &BoundQuery) -> Option<u64> {
-    let Path::Index(index) = path else { return None };
-    let direct = index.residual.is_true() && query.order.is_none_or(|order| path_serves(path, order));
-    if direct && query.output != Output::Count { query.limit } else { None }
+/// So many entries of a path are enough: those that are asked for, where every entry read is a row of the answer.
+pub(crate) fn enough(path: usize, candidates: &Candidates, query: &BoundQuery) -> Option<u64> {
+    let path = &candidates.paths[path];
+    let direct = match path {
+        Path::Get(_) => return None,
+        Path::Rows(_) => matches!(&query.predicate, crate::query::bind::Predicate::Test(_)),
+        Path::Index(index) => index.residual.is_true(),
+    };
+    let served = order::sorting(path, &query.order, &candidates.slots) != Sorting::Sorted;
+    candidates.goal.filter(|_| direct && served)
 }

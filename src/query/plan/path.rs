@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::query::bind::Predicate;
 use crate::schema::domain::{Edge, Interval, Side};
 use crate::schema::{Definition, entry, term};
+use crate::store::{ColumnFilter, Columns};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 pub(crate) enum Path {
     /// Rows by their keys.
     Get(GetPath),
+    /// Rows in ranges of keys.
+    Rows(RowsPath),
     /// Rows by the entries of a definition.
     Index(IndexPath),
 }
@@ -24,6 +27,60 @@ pub(crate) struct GetPath {
     pub(crate) keys: Vec<Bytes>,
     /// The condition that gives them.
     pub(crate) text: String,
+}
+
+/// Rows in ranges of keys.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RowsPath {
+    /// The first key of each range and the first after it: sorted, and apart from each other.
+    pub(crate) ranges: Vec<(Option<Bytes>, Option<Bytes>)>,
+    /// What is read of each row.
+    pub(crate) columns: Columns,
+    /// What the store lets through.
+    pub(crate) filter: Option<ColumnFilter>,
+    /// The condition the ranges stand for; none where the whole table has to be gone through.
+    pub(crate) text: Option<String>,
+}
+
+impl RowsPath {
+    /// What is left of the ranges after a row has been read, in the order of reading.
+    pub(crate) fn after(&self, row: Option<&Bytes>, reversed: bool) -> Vec<(Option<Bytes>, Option<Bytes>)> {
+        let Some(row) = row else { return self.ranges.clone() };
+        let next = Bytes::from([row.as_ref(), &[0]].concat());
+        let left = self.ranges.iter().map(|(start, stop)| {
+            if reversed {
+                let stop = stop.as_ref().map_or(row, |stop| stop.min(row));
+                (start.clone(), Some(stop.clone()))
+            } else {
+                let start = start.as_ref().map_or(&next, |start| start.max(&next));
+                (Some(start.clone()), stop.clone())
+            }
+        });
+        left.filter(|(start, stop)| match (start, stop) {
+            (Some(start), Some(stop)) => start < stop,
+            (None, Some(stop)) => !stop.is_empty(),
+            (_, None) => true,
+        })
+        .collect()
+    }
+
+    /// Whether a row is in one of the ranges.
+    pub(crate) fn contains(&self, row: &Bytes) -> bool {
+        let inside = |(start, stop): &(Option<Bytes>, Option<Bytes>)| {
+            start.as_ref().is_none_or(|start| start <= row) && stop.as_ref().is_none_or(|stop| row < stop)
+        };
+        self.ranges.iter().any(inside)
+    }
+}
+
+/// The range of row keys of an interval.
+pub(crate) fn row_range(interval: &Interval) -> (Option<Bytes>, Option<Bytes>) {
+    let edge = |edge: &Edge| match edge {
+        Edge::Start | Edge::End => None,
+        Edge::At(key, Side::Below) => Some(key.clone()),
+        Edge::At(key, Side::Above) => Some(Bytes::from([key.as_ref(), &[0]].concat())),
+    };
+    (edge(&interval.from), edge(&interval.to))
 }
 
 /// Rows by the entries of a definition.
@@ -72,11 +129,17 @@ impl EntryRange {
     }
 
     /// The entries whose terms start with `terms`, key forms of leading terms, and go on with one of an interval of whole
-    /// terms; nulls are left out. Near an edge whose value is cut in the keys, entries beside the interval are among them.
+    /// terms; nulls are left out. Near an edge whose value is cut in the keys, entries beside the interval are among them; whether
+    /// that may be so is told.
     ///
     /// # Errors
     /// [`Corrupt`](crate::error::ErrorKind::Corrupt) when an edge is no whole term.
-    pub(crate) fn interval(definition: &Definition, terms: &[u8], place: usize, interval: &Interval) -> Result<Self> {
+    pub(crate) fn interval(
+        definition: &Definition,
+        terms: &[u8],
+        place: usize,
+        interval: &Interval,
+    ) -> Result<(Self, bool)> {
         let shape = definition.shape(place);
         let (low, high) =
             if shape.descending { (&interval.to, &interval.from) } else { (&interval.from, &interval.to) };
@@ -92,10 +155,12 @@ impl EntryRange {
             let (form, is_wide) = shape.reach(value)?;
             Ok((key(definition, &[terms, form.as_ref()].concat()), is_wide))
         };
+        let mut any_wide = false;
         let start = match low {
             Edge::Start | Edge::End => first,
             Edge::At(value, side) => {
                 let (at, is_wide) = beside(value)?;
+                any_wide |= is_wide;
                 // There is always a key after an encoded value, whose type byte is not 0xFF.
                 if is_wide || is_before(*side) { at } else { entry::after_prefix(&at).unwrap_or_default() }
             }
@@ -104,10 +169,43 @@ impl EntryRange {
             Edge::Start | Edge::End => last,
             Edge::At(value, side) => {
                 let (at, is_wide) = beside(value)?;
+                any_wide |= is_wide;
                 if !is_wide && is_before(*side) { Some(at) } else { entry::after_prefix(&at) }
             }
         };
-        Ok(Self { salts: salts(definition, terms), start, stop })
+        Ok((Self { salts: salts(definition, terms), start, stop }, any_wide))
+    }
+
+    /// Ranges of one prefix in the order of the keys, those that overlap as one.
+    pub(crate) fn joined(ranges: Vec<Self>) -> Vec<Self> {
+        let mut joined: Vec<Self> = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            match joined.last_mut() {
+                Some(last) if last.stop.as_ref().is_none_or(|stop| range.start < *stop) => {
+                    last.stop = last.stop.take().zip(range.stop).map(|(a, b)| a.max(b));
+                }
+                _ => joined.push(range),
+            }
+        }
+        joined
+    }
+
+    /// What is left of the range after an entry has been read; `key` is the entry's without its salt.
+    pub(crate) fn after(&self, key: &[u8], reversed: bool) -> Option<Self> {
+        let mut left = self.clone();
+        if reversed {
+            if self.stop.as_deref().is_none_or(|stop| key < stop) {
+                left.stop = Some(key.to_vec());
+            }
+        } else if self.start.as_slice() <= key {
+            left.start = [key, &[0]].concat();
+        }
+        left.stop.as_ref().is_none_or(|stop| left.start < *stop).then_some(left)
+    }
+
+    /// Whether an entry is in the range; `key` is the entry's without its salt.
+    pub(crate) fn contains(&self, key: &[u8]) -> bool {
+        self.start.as_slice() <= key && self.stop.as_deref().is_none_or(|stop| key < stop)
     }
 
     /// Its first key under a salt, and the first key after it.

@@ -2,6 +2,7 @@ use super::*;
 use crate::query::testing::{definitions, schema};
 use crate::query::{bind, parse};
 use crate::schema::Lifecycle;
+use crate::store::Columns;
 
 /// Plans a query by the definitions of these names, whose paths have these estimates in the order of [`Candidates`].
 fn planned(sql: &str, names: &[&str], estimates: &[u64]) -> Plan {
@@ -10,22 +11,23 @@ fn planned(sql: &str, names: &[&str], estimates: &[u64]) -> Plan {
 
 fn planned_with(sql: &str, names: &[&str], estimates: &[u64], options: Options) -> Plan {
     let schema = schema(&definitions(names));
-    let query = bind(&parse(sql).unwrap(), &schema).unwrap();
+    let query = bind(&parse(sql).unwrap(), &schema, &[]).unwrap();
     let candidates = candidates(&query, &schema);
     let estimates: Vec<Estimate> = estimates.iter().map(|n| Estimate { entries: *n, exact: true }).collect();
-    plan(query, &schema, &candidates, &estimates, &options)
+    let choice = best(&candidates.roots, &candidates, &estimates, &query);
+    plan(query, &schema, &candidates, choice.as_ref(), &options)
 }
 
 /// What is read, in short.
 fn reading(plan: &Plan) -> Vec<String> {
     match &plan.reading {
         Reading::Nothing => vec!["nothing".to_owned()],
-        Reading::Scan(_) => vec!["scan".to_owned()],
         Reading::Refused(_) => vec!["refused".to_owned()],
         Reading::Paths(paths) => paths
             .iter()
             .map(|path| match path {
                 Path::Get(get) => format!("get {}", get.text),
+                Path::Rows(rows) => rows.text.as_ref().map_or("scan".to_owned(), |text| format!("range {text}")),
                 Path::Index(index) => format!("{}: {}", index.definition.name, index.text),
             })
             .collect(),
@@ -80,6 +82,35 @@ fn composites_take_equalities_and_then_a_range() {
 }
 
 #[test]
+fn ranges_of_keys_need_no_index() {
+    assert_eq!(reading(&planned("SELECT id FROM packages WHERE id >= 'a'", &[], &[1])), ["range id >= 'a'"]);
+    let sql = "SELECT id FROM packages WHERE id < 'b' AND section = 'net'";
+    assert_eq!(reading(&planned(sql, &["section"], &[9, 3])), ["by_section: section = 'net'"]);
+    assert_eq!(reading(&planned(sql, &["section"], &[3, 9])), ["range id < 'b'"]);
+    for condition in ["id != 'a'", "id NOT BETWEEN 'a' AND 'b'", "id IS NOT NULL"] {
+        assert_eq!(reading(&planned(&format!("SELECT id FROM packages WHERE {condition}"), &[], &[])), ["scan"]);
+    }
+}
+
+#[test]
+fn negations_and_nulls_are_found_where_entries_tell_them() {
+    let sql = "SELECT id FROM packages WHERE section = 'a' AND size IS NULL";
+    let plan = planned(sql, &["section+size"], &[1]);
+    assert_eq!(reading(&plan), ["by_section_size: section = 'a' AND size IS NULL"]);
+    let [Path::Index(index)] = plan.paths() else { panic!() };
+    assert!(index.residual.is_true() && index.fixed == 2);
+    assert_eq!(reading(&planned("SELECT id FROM packages WHERE size IS NULL", &["size<"], &[])), ["scan"]);
+    // An element that differs from 5 is not enough.
+    let plan = planned("SELECT id FROM packages WHERE NOT (ports = 5)", &["ports<"], &[1]);
+    let [Path::Index(index)] = plan.paths() else { panic!() };
+    assert_eq!(index.residual.to_string(), "NOT (ports = 5)");
+    // The prefix leads, the pattern is left.
+    let plan = planned("SELECT id FROM packages WHERE section LIKE 'a%b'", &["section<"], &[1]);
+    let [Path::Index(index)] = plan.paths() else { panic!() };
+    assert_eq!((index.text.as_str(), index.residual.to_string().as_str()), ("section LIKE 'a%'", "section LIKE 'a%b'"));
+}
+
+#[test]
 fn only_an_ordered_definition_gives_ranges() {
     let sql = "SELECT id FROM packages WHERE size >= 5";
     assert_eq!(reading(&planned(sql, &["size"], &[1])), ["scan"]);
@@ -106,7 +137,7 @@ fn an_or_is_a_union_if_every_arm_has_a_path() {
 #[test]
 fn an_order_is_served_where_entries_have_it() {
     let served = |sql: &str, names: &[&str]| planned(sql, names, &[1]).sorting;
-    let sorted = |s: Sorting| matches!(s, Sorting::Sorted(_));
+    let sorted = |s: Sorting| s == Sorting::Sorted;
     let (back, forth) = (Sorting::Served { reversed: true }, Sorting::Served { reversed: false });
     assert_eq!(served("SELECT id FROM packages WHERE size > 5 ORDER BY size DESC LIMIT 5", &["size<"]), back);
     assert_eq!(served("SELECT id FROM packages WHERE size IN (5, 7) ORDER BY size", &["size"]), forth);
@@ -117,12 +148,21 @@ fn an_order_is_served_where_entries_have_it() {
     assert_eq!(served("SELECT id FROM packages WHERE section = 'a' ORDER BY id DESC", &["section"]), back);
     assert_eq!(served("SELECT id FROM packages WHERE id IN ('a', 'b') ORDER BY id", &[]), forth);
     assert_eq!(served("SELECT id FROM packages WHERE priority = 'a' ORDER BY id", &[]), forth);
+    // Several keys, those that have one value left out; all forwards, or all backwards.
+    let several = |order: &str, name: &str| {
+        served(&format!("SELECT id FROM packages WHERE section = 'a' AND size > 5 ORDER BY {order}"), &[name])
+    };
+    assert_eq!(several("size, priority NULLS FIRST", "section+size+priority"), forth);
+    assert_eq!(several("section DESC, size DESC, priority DESC NULLS LAST, id DESC", "section+size+priority"), back);
+    assert_eq!(several("size", "section+size+priority"), forth);
+    assert_eq!(served("SELECT id FROM packages WHERE id > 'a' ORDER BY id DESC", &[]), back);
     for (sql, names) in [
         // Rows without a size have entries below all others, and are to be sorted above them.
         ("SELECT id FROM packages WHERE section = 'a' ORDER BY size", "section+size"),
         ("SELECT id FROM packages WHERE section IN ('a', 'b') AND size > 5 ORDER BY size", "section+size"),
-        // Rows of one size are in the order of the next term, not of their keys.
-        ("SELECT id FROM packages WHERE size > 5 ORDER BY size", "size+priority<"),
+        ("SELECT id FROM packages WHERE size > 5 ORDER BY size, id", "size+priority<"),
+        ("SELECT id FROM packages WHERE size > 5 ORDER BY size, priority NULLS FIRST, weight", "size+priority<"),
+        ("SELECT id FROM packages WHERE size > 5 ORDER BY size DESC, priority NULLS FIRST", "size+priority<"),
         ("SELECT id FROM packages WHERE size > 5 ORDER BY weight", "size<"),
         ("SELECT id FROM packages WHERE size > 5 ORDER BY id", "size<"),
     ] {
@@ -149,8 +189,8 @@ fn a_limit_bounds_what_a_path_costs() {
 #[test]
 fn only_text_in_utf8_is_compared_by_the_store() {
     let filter =
-        |condition: &str| match planned(&format!("SELECT id FROM packages WHERE {condition}"), &[], &[]).reading {
-            Reading::Scan(scan) => scan.filter.map(|f| (f.qualifier, f.operand)),
+        |condition: &str| match planned(&format!("SELECT id FROM packages WHERE {condition}"), &[], &[]).paths() {
+            [Path::Rows(scan)] => scan.filter.clone().map(|f| (f.qualifier, f.operand)),
             other => panic!("{other:?}"),
         };
     assert_eq!(filter("size = 5 AND section = 'a\0b'"), Some(("section".into(), "a\0b".into())));
@@ -163,15 +203,19 @@ fn only_text_in_utf8_is_compared_by_the_store() {
 
 #[test]
 fn a_scan_is_bounded_by_the_key_and_misses_no_row() {
-    let scan = |condition: &str| match planned(&format!("SELECT id FROM packages WHERE {condition}"), &[], &[]).reading
+    let scan = |condition: &str| match planned(&format!("SELECT id FROM packages WHERE {condition}"), &[], &[]).paths()
     {
-        Reading::Scan(scan) => scan,
+        [Path::Rows(scan)] => scan.clone(),
         other => panic!("{other:?}"),
     };
     let bounded = scan("id > 'a' AND id <= 'b'");
-    assert_eq!((bounded.start.as_deref(), bounded.stop.as_deref()), (Some(&b"a\0"[..]), Some(&b"b\0"[..])));
+    assert_eq!(bounded.ranges, [(Some("a\0".into()), Some("b\0".into()))]);
+    let several = scan("id LIKE 'a%' OR id IN ('x', 'y')");
+    assert_eq!(several.ranges.len(), 3);
+    assert_eq!(several.ranges[0], (Some("a".into()), Some("b".into())));
     // A row may satisfy this by its key alone, whatever columns it has.
     assert_eq!(scan("id > 'a' OR size = 5").columns, Columns::All);
+    assert_eq!(scan("size IS NULL").columns, Columns::All);
     assert_eq!(scan("id > 'a' AND size = 5").columns, Columns::Exact(vec![("a".into(), "size".into())]));
 }
 
@@ -194,8 +238,12 @@ fn a_refusal_says_what_would_help() {
         )
     );
     assert!(refusal("SELECT COUNT(*) FROM packages", &[]).contains("without WHERE reads the whole table"));
-    let by_key = refusal("SELECT id FROM packages WHERE id > 'a'", &[]);
-    assert!(by_key.ends_with("id > 'a'; allow a scan of the whole table with --allow-scan"), "{by_key}");
+    let by_key = refusal("SELECT id FROM packages WHERE id != 'a'", &[]);
+    assert!(by_key.ends_with("id != 'a'; allow a scan of the whole table with --allow-scan"), "{by_key}");
+    assert!(
+        refusal("SELECT id FROM packages WHERE lower(section) = 'a'", &["section"])
+            .contains("`index create packages by_lower_section --on 'lower(section)'` would help")
+    );
 }
 
 #[test]
@@ -203,9 +251,9 @@ fn a_definition_that_is_not_active_is_waited_for() {
     let mut building = definitions(&["section"]);
     building[0].state = Lifecycle::Building;
     let schema = schema(&building);
-    let query = bind(&parse("SELECT id FROM packages WHERE section = 'net'").unwrap(), &schema).unwrap();
+    let query = bind(&parse("SELECT id FROM packages WHERE section = 'net'").unwrap(), &schema, &[]).unwrap();
     let candidates = candidates(&query, &schema);
-    let refusal = plan(query, &schema, &candidates, &[], &Options::default()).refusal().unwrap();
+    let refusal = plan(query, &schema, &candidates, None, &Options::default()).refusal().unwrap();
     assert_eq!(refusal.kind(), ErrorKind::TooCostly);
     assert!(refusal.to_string().contains("waiting until the definition by_section is active"), "{refusal}");
 }
