@@ -11,13 +11,15 @@
 use bytes::Bytes;
 use futures::executor::block_on;
 use sideindex::index::candidates::{Own, View};
-use sideindex::index::{change, derive, settle};
-use sideindex::model::{Cell, Row, RowMutation};
+use sideindex::index::{Maintainer, Mode, change, derive, settle};
+use sideindex::model::{Cell, ChangeEvent, Position, Row, RowMutation};
+use sideindex::query;
 use sideindex::schema::state::Candidate;
 use sideindex::schema::{Attribute, Definition, Lifecycle, NO_FLOOR, TableSchema};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
 use sideindex::store::{Durability, Read, ReadSpec, Scan, Store, TableDescriptor};
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Instant;
 
 const ROUNDS: usize = 5;
@@ -80,6 +82,52 @@ fn pure() {
     });
 }
 
+/// Parsing, binding and planning queries on a table of 40 attributes and 12 definitions.
+fn queries() {
+    println!("\none query, from its text to its plan");
+    let attributes: Vec<Attribute> =
+        (1..=40).map(|i| Attribute::inferred(&format!("a{i}"), "text".parse().unwrap(), "a", i)).collect();
+    let definition = |i: u16, terms: Vec<u16>| Definition {
+        state: Lifecycle::Active,
+        ordered: i.is_multiple_of(2),
+        ..Definition::new(format!("d{i}"), 100 + i, terms)
+    };
+    let definitions =
+        (1..=12).map(|i| definition(i, if i % 3 == 0 { vec![1, 2, 3] } else { vec![1 + i % 2, 4] })).collect();
+    let schema = TableSchema::new("t".into(), vec!["a".into()], attributes, definitions);
+    let dir = tempfile::tempdir().unwrap();
+    let store =
+        EmbeddedStore::open(dir.path(), Options { durability: DurabilityMode::Os, ..Options::default() }).unwrap();
+    for table in ["t", "sx_t_index"] {
+        block_on(store.create_table(&TableDescriptor::new(table, &["a", "i"], 1))).unwrap();
+    }
+    let n = 2_000;
+    let mut first = None;
+    for (name, sql) in [
+        ("an equality", "SELECT id FROM t WHERE a5 = 'x' LIMIT 20"),
+        ("an equality, six definitions to choose from", "SELECT id FROM t WHERE a1 = 'x' LIMIT 20"),
+        (
+            "an AND of a range and a list, ordered",
+            "SELECT id, a7 FROM t WHERE a1 = 'x' AND a2 > 'b' AND a9 IN ('p', 'q', 'r') ORDER BY a2 DESC, a3 LIMIT 20",
+        ),
+        (
+            "an OR under a NOT, with LIKE and functions",
+            "SELECT * FROM t WHERE NOT (a1 != 'x' OR lower(a4) LIKE 'y%') AND (a2 = 'z' OR a3 IS NULL)",
+        ),
+    ] {
+        let options = query::Options { allow_scan: true, ..query::Options::default() };
+        let median = measure(&format!("parse, {name}"), n, first, |_| {
+            (0..n).for_each(|_| drop(black_box(query::parse(sql).unwrap())));
+        });
+        first.get_or_insert(median);
+        let parsed = query::parse(sql).unwrap();
+        // The tables are empty: what there is to estimate takes a seek for each path.
+        measure(&format!("bind, estimate and plan, {name}"), n, first, |_| {
+            (0..n).for_each(|_| drop(black_box(block_on(query::prepare(&store, &schema, &parsed, &options)).unwrap())));
+        });
+    }
+}
+
 fn store() {
     println!("\nembedded store, rows of 11 cells, without fsync");
     let dir = tempfile::tempdir().unwrap();
@@ -119,7 +167,42 @@ fn store() {
     });
 }
 
+/// One row that changes all the time: its state row gathers what is superseded.
+fn hot_row() {
+    println!("\none row that changes again and again, over 50 values");
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { durability: DurabilityMode::Os, ..Options::default() };
+    let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(dir.path(), options).unwrap());
+    let schema = Arc::new(schema());
+    for (table, family) in [(schema.index_table(), "i"), (schema.state_table(), "s")] {
+        block_on(store.create_table(&TableDescriptor::new(table, &[family], 1))).unwrap();
+    }
+    let maintainer = Maintainer::new(Arc::clone(&store), schema);
+    let n = 4_000;
+    let mut first = None;
+    for round in 0..ROUNDS {
+        let events = (0..n).map(|i| {
+            let number = round * n + i + 1;
+            let cell = Cell::put("a", "section", number as i64, format!("value {}", number % 50));
+            let position = Position::Changelog { number: number as u64 };
+            ChangeEvent { row: "hot".into(), cells: vec![cell], position, append_time: number as i64 }
+        });
+        let events: Vec<ChangeEvent> = events.collect();
+        let started = Instant::now();
+        block_on(maintainer.apply(&events, Mode::Stream)).unwrap();
+        let one = started.elapsed().as_nanos() as f64 / n as f64;
+        let first = first.get_or_insert(one);
+        println!(
+            "{:52} {one:10.0} ns  {:6.2} ×",
+            format!("apply changes {} to {}", round * n, (round + 1) * n),
+            one / *first
+        );
+    }
+}
+
 fn main() {
     pure();
+    queries();
     store();
+    hot_row();
 }

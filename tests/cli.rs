@@ -249,6 +249,25 @@ fn arrays_nulls_and_undeclared_attributes_load_as_documented() {
 }
 
 #[test]
+fn compaction_says_what_it_removed_and_changes_no_answer() {
+    let things = Things::new();
+    things.run(&["delete", "things", "t3"]);
+    things.run(&["put", "things", "t1", "colour=green"]);
+    let before = things.ids("size > 0");
+    let report: Value = serde_json::from_str(&things.run(&["compact", "things", "--format", "json"])).unwrap();
+    assert_eq!(report["table"], "things");
+    // The row's marker and its two cells, and the colour that was overwritten; the indexes' own come on top.
+    assert!(report["cells_removed"].as_u64().unwrap() >= 4, "{report}");
+    assert!(report["bytes_before"].as_u64().is_some() && report["bytes_after"].as_u64().is_some(), "{report}");
+    assert_eq!((things.ids("size > 0"), things.ids("colour = 'green'")), (before, vec!["t1".to_owned()]));
+    assert!(things.ids("tags = 'b'").iter().eq(["t1"]), "t3 is gone");
+    let again = things.run(&["compact"]);
+    assert!(again.starts_with("all tables: ") && again.contains(" removed from "), "{again}");
+    let (code, message) = things.fails(&["compact", "thing"]);
+    assert_eq!(code, 4, "{message}");
+}
+
+#[test]
 fn standard_input_can_be_loaded() {
     use std::io::Write;
     let things = Things::new();

@@ -179,7 +179,7 @@ fn what_does_not_decode_is_found() {
     let put = |family: &str, qualifier: &str, at: i64, value: &[u8]| {
         vec![Cell::put(family.to_owned(), qualifier.to_owned(), at, value.to_vec())]
     };
-    let now = sideindex::clock::now() + 1_000;
+    let now = sideindex::clock::now() + 3_600_000;
 
     patient.beneath("t.things", |k| k.insert("no cell", "x").unwrap());
     patient.expect("error", "table things", "cell \"no cell\"");
@@ -225,6 +225,7 @@ fn what_does_not_decode_is_found() {
         ("definition/things", "by_size", b"{\"format\": 99}", "table things", "format 99"),
         ("dictionary/things", "a:size", b"\0", "sx_meta row dictionary/things", "a code of 2 bytes"),
         ("dictionary/things", "a:more", b"\0\x01", "dictionary of table things", "have the code 1"),
+        ("codes/things", "last", b"\x05", "sx_meta row codes/things", "a counter of 8 bytes"),
         ("position/things", "changelog", b"[]", "table things", "expected a change-log position"),
         ("position/things", "changelog", b"{\"changelog\":{\"number\":52}}", "table things", "its end is lost"),
         ("recheck/things/1", "event", b"x", "recheck/things/1", "expected a cell position"),

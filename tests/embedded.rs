@@ -482,6 +482,333 @@ fn copy_directory(from: &Path, to: &Path) {
     }
 }
 
+/// A store whose logged table's change log may hold `log_bytes`.
+fn create_bounded(directory: &Path, log_bytes: u64, log_wait: Duration) -> EmbeddedStore {
+    let options = Options { durability: DurabilityMode::Os, log_bytes, log_wait, ..Options::default() };
+    let store = EmbeddedStore::open(directory, options).unwrap();
+    block_on(store.create_table(&TableDescriptor::new(TABLE, &["c"], 1).with_change_log())).unwrap();
+    store
+}
+
+fn trim(store: &EmbeddedStore, upto: u64) -> u64 {
+    block_on(store.trim_log(TABLE, upto)).unwrap()
+}
+
+#[test]
+fn a_trimmed_log_says_so_and_survives_reopening() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    write(&store, (0..100).map(|i| put(format!("{i}"), 1, vec![b'v'; 100])).collect());
+    let full = store.log_bytes(TABLE).unwrap();
+    assert!(full > 100 * 100);
+    assert_eq!(trim(&store, 30), 30);
+    assert_eq!(trim(&store, 10), 30, "what is gone stays gone");
+    let numbers = |after| store.read_log(TABLE, after, usize::MAX, usize::MAX).unwrap().iter().map(number).collect();
+    let rest: Vec<u64> = numbers(30);
+    assert_eq!(rest, (31..=100).collect::<Vec<u64>>());
+    for after in [0, 29] {
+        let error = store.read_log(TABLE, after, 10, usize::MAX).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert!(error.to_string().contains("trimmed") && error.to_string().contains("anew"), "{error}");
+    }
+    let left = store.log_bytes(TABLE).unwrap();
+    assert!(left * 100 / full >= 69 && left * 100 / full <= 71, "{left} of {full} bytes");
+
+    // All of it: numbers go on all the same.
+    assert_eq!(trim(&store, u64::MAX), 100);
+    assert_eq!((store.log_bytes(TABLE).unwrap(), store.log_head(TABLE).unwrap()), (0, 100));
+    drop(store);
+    let store = open(directory.path());
+    assert_eq!((store.log_bytes(TABLE).unwrap(), store.log_head(TABLE).unwrap()), (0, 100));
+    assert!(store.read_log(TABLE, 100, 10, usize::MAX).unwrap().is_empty());
+    write(&store, vec![put("next", 1, "v")]);
+    assert_eq!(number(&store.read_log(TABLE, 100, 10, usize::MAX).unwrap()[0]), 101);
+    assert_eq!(store.read_log(TABLE, 99, 10, usize::MAX).unwrap_err().kind(), ErrorKind::NotFound);
+    let bytes = store.log_bytes(TABLE).unwrap();
+    drop(store);
+    assert_eq!(open(directory.path()).log_bytes(TABLE).unwrap(), bytes);
+}
+
+#[test]
+fn trimming_is_bounded_and_stops_at_whoever_holds_the_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create_bounded(directory.path(), u64::MAX, Duration::ZERO);
+    write(&store, (0..30_000).map(|i| put(format!("{i}"), 1, "v")).collect());
+    let hold = store.hold_log(TABLE, Some(25_000)).unwrap();
+    assert_eq!(hold.after(), 25_000);
+    let mut reader = store.hold_log(TABLE, Some(10)).unwrap();
+    let first = trim(&store, 30_000);
+    assert_eq!(first, 10);
+    reader.advance(29_000);
+    reader.advance(5);
+    assert_eq!(reader.after(), 29_000, "what was let go of is not held again");
+    let mut calls = 0;
+    while trim(&store, 30_000) < 25_000 {
+        calls += 1;
+    }
+    assert!(calls >= 1, "all of it in one call");
+    assert_eq!(trim(&store, 30_000), 25_000);
+    drop(hold);
+    assert_eq!(trim(&store, 30_000), 29_000);
+    assert_eq!(store.hold_log(TABLE, None).unwrap().after(), 30_000);
+}
+
+#[test]
+fn a_full_log_refuses_writers_at_once_when_nobody_reads_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create_bounded(directory.path(), 20_000, Duration::from_secs(3_600));
+    let value = vec![b'v'; 1_000];
+    let mut written = 0;
+    let error = loop {
+        let mutation = put(format!("{written:03}"), 1, value.clone());
+        match block_on(store.mutate(TABLE, vec![mutation], Durability::Durable)) {
+            Ok(()) => written += 1,
+            Err(e) => break e,
+        }
+    };
+    assert_eq!((error.kind(), error.action()), (ErrorKind::Busy, Action::BackOff));
+    assert!(error.to_string().contains("apply") && error.to_string().contains(TABLE), "{error}");
+    assert!((15..20).contains(&written), "{written} of about 18 fit");
+    assert_eq!((rows(&store).len(), store.log_head(TABLE).unwrap()), (written, written as u64), "refused in part");
+    let check = sideindex::store::ColumnCheck { family: "c".into(), qualifier: "q".into(), expected: None };
+    let checked = block_on(store.check_and_mutate(TABLE, &check, put("new", 1, value.clone())));
+    assert_eq!(checked.unwrap_err().kind(), ErrorKind::Busy);
+
+    // The room is known after reopening, and trimming makes some.
+    drop(store);
+    let options = Options { log_bytes: 20_000, ..Options::default() };
+    let store = EmbeddedStore::open(directory.path(), options).unwrap();
+    assert!(block_on(store.mutate(TABLE, vec![put("x", 1, value.clone())], Durability::Durable)).is_err());
+    trim(&store, 5);
+    write(&store, vec![put("x", 1, value)]);
+    // What alone is larger than the limit can be written when the log is empty.
+    trim(&store, u64::MAX);
+    write(&store, vec![put("large", 1, vec![b'v'; 50_000])]);
+    assert!(block_on(store.mutate(TABLE, vec![put("y", 1, "v")], Durability::Durable)).is_err());
+}
+
+#[test]
+fn a_full_log_makes_writers_wait_for_its_reader() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create_bounded(directory.path(), 20_000, Duration::from_secs(3_600));
+    let mut hold = store.hold_log(TABLE, Some(0)).unwrap();
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|writer| {
+                let store = &store;
+                scope.spawn(move || {
+                    (0..100).for_each(|i| write(store, vec![put(format!("{writer}-{i}"), 1, vec![b'v'; 1_000])]));
+                })
+            })
+            .collect();
+        let mut read = 0;
+        while read < 300 {
+            let events = store.read_log(TABLE, read, 7, usize::MAX).unwrap();
+            assert!(store.log_bytes(TABLE).unwrap() <= 21_000, "{} bytes", store.log_bytes(TABLE).unwrap());
+            read += events.len() as u64;
+            hold.advance(read);
+            assert_eq!(trim(&store, read), read);
+        }
+        writers.into_iter().for_each(|w| w.join().unwrap());
+    });
+    assert_eq!(rows(&store).len(), 300);
+}
+
+#[test]
+fn a_writer_waits_no_longer_than_it_may_nor_for_a_reader_that_has_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create_bounded(directory.path(), 1_000, Duration::from_millis(30));
+    let full = || block_on(store.mutate(TABLE, vec![put("r", 1, vec![b'v'; 900])], Durability::Durable));
+    full().unwrap();
+    let hold = store.hold_log(TABLE, Some(0)).unwrap();
+    let error = full().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Busy);
+    assert!(error.to_string().contains("30ms"), "{error}");
+    drop(store);
+    drop(hold);
+
+    let directory = tempfile::tempdir().unwrap();
+    let store = create_bounded(directory.path(), 1_000, Duration::from_secs(3_600));
+    write(&store, vec![put("r", 1, vec![b'v'; 900])]);
+    let hold = store.hold_log(TABLE, Some(0)).unwrap();
+    let waiting = std::thread::spawn({
+        let store = store.clone();
+        move || block_on(store.mutate(TABLE, vec![put("r", 2, vec![b'v'; 900])], Durability::Durable))
+    });
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(!waiting.is_finished());
+    drop(hold);
+    assert_eq!(waiting.join().unwrap().unwrap_err().kind(), ErrorKind::Busy);
+    assert_eq!(store.log_head(TABLE).unwrap(), 1);
+}
+
+/// Everything stored of the table, as `row family:qualifier@timestamp`.
+fn stored(store: &EmbeddedStore) -> Vec<String> {
+    let spec = ReadSpec { raw: true, ..ReadSpec::default() };
+    let mut scanner = block_on(store.scan(TABLE, Scan { spec, page_rows: usize::MAX, ..Scan::all() })).unwrap();
+    let rows = block_on(scanner.next_page()).unwrap().rows;
+    let show = |row: &sideindex::model::Row| {
+        let key = row.key.escape_ascii().to_string();
+        let cells = row.cells.iter();
+        cells.map(|c| format!("{key} {}@{} {:?}", c.qualifier.escape_ascii(), c.timestamp, c.kind)).collect::<Vec<_>>()
+    };
+    rows.iter().flat_map(show).collect()
+}
+
+#[test]
+fn compaction_removes_what_no_read_shows_and_gives_space_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    block_on(store.create_table(&TableDescriptor::new("other", &["c"], 1))).unwrap();
+    // Five versions where three are kept, a deleted column, a deleted row.
+    write(&store, (1..=5).map(|t| put("versions", t, noise(t as u64, 50_000))).collect());
+    write(&store, vec![put("column", 1, noise(9, 50_000)), put("row", 1, noise(8, 50_000))]);
+    let delete = |row: &'static str, kind, t| RowMutation::new(row, vec![Cell::delete(kind, "c", "q", t)]);
+    write(&store, vec![delete("column", CellKind::DeleteColumn, 7), delete("row", CellKind::DeleteFamily, 7)]);
+    block_on(store.mutate("other", vec![delete("x", CellKind::DeleteColumn, 1)], Durability::Relaxed)).unwrap();
+    let before = rows(&store);
+
+    let done = block_on(store.compact(Some(TABLE))).unwrap();
+    assert_eq!((done.rows, done.cells), (3, 2 + 2 + 2));
+    assert_eq!(stored(&store), ["versions q@5 Put", "versions q@4 Put", "versions q@3 Put"]);
+    assert_eq!(rows(&store), before);
+    assert!(done.bytes_before > 7 * 50_000 && done.bytes_after < 4 * 50_000, "{done:?}");
+    assert_eq!(store.log_head(TABLE).unwrap(), 9, "a compaction is no change");
+
+    // As in HBase: what hid it is gone.
+    write(&store, vec![put("row", 6, "late")]);
+    assert_eq!(rows(&store).iter().filter(|r| r.key == "row").count(), 1);
+
+    let again = block_on(store.compact(None)).unwrap();
+    assert_eq!((again.rows, again.cells), (2 + 1, 1), "all tables");
+    assert_eq!(block_on(store.compact(Some("none"))).unwrap_err().kind(), ErrorKind::NotFound);
+    let kept = stored(&store);
+    drop(store);
+    assert_eq!(stored(&open(directory.path())), kept);
+}
+
+#[test]
+fn compaction_beside_readers_and_writers() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { durability: DurabilityMode::Os, memtable_bytes: 64 << 10, ..Options::default() };
+    let store = EmbeddedStore::open(directory.path(), options).unwrap();
+    block_on(store.create_table(&TableDescriptor::new(TABLE, &["c"], 2))).unwrap();
+    write(&store, (0..500).map(|i| put(format!("old {i}"), 1, "v")).collect());
+    let gone = |row: String, t| RowMutation::new(row, vec![Cell::delete(CellKind::DeleteFamily, "c", "", t)]);
+    write(&store, (0..500).step_by(2).map(|i| gone(format!("old {i}"), 1)).collect());
+    let snapshot = block_on(store.snapshot()).unwrap();
+    let seen = rows(&*snapshot);
+    assert_eq!(seen.len(), 250);
+    let (writers, each) = (3, 400);
+    std::thread::scope(|scope| {
+        let working: Vec<_> = (0..writers)
+            .map(|writer| {
+                let store = &store;
+                scope.spawn(move || {
+                    for t in 1..=each {
+                        // Rows come and go; each has many versions and markers on the way.
+                        let row = format!("{writer}-{}", t % 7);
+                        let change = if t % 3 == 0 { gone(row.clone(), t) } else { put(row.clone(), t, t.to_string()) };
+                        block_on(store.mutate(TABLE, vec![change], Durability::Relaxed)).unwrap();
+                        let now = block_on(store.get(TABLE, &[row.into()], &ReadSpec::default())).unwrap().remove(0);
+                        let shown: Vec<_> = now.cells.iter().map(|c| c.timestamp).collect();
+                        assert_eq!(shown, if t % 3 == 0 { vec![] } else { vec![t] });
+                    }
+                })
+            })
+            .collect();
+        let mut compactions = 0;
+        while compactions < 3 || working.iter().any(|w| !w.is_finished()) {
+            block_on(store.compact(Some(TABLE))).unwrap();
+            compactions += 1;
+        }
+    });
+    block_on(store.compact(Some(TABLE))).unwrap();
+    assert_eq!(rows(&*snapshot), seen, "a snapshot has changed");
+    let mut expected = BTreeMap::new();
+    for t in 1..=each {
+        expected.insert(t % 7, t);
+    }
+    let live = expected.values().filter(|t| *t % 3 != 0).count() * writers as usize + 250;
+    assert_eq!(rows(&store).len(), live);
+    assert!(stored(&store).iter().all(|cell| cell.ends_with("Put")));
+    let last = rows(&store).into_iter().filter(|r| r.key.starts_with(b"0-"));
+    assert!(last.map(|r| r.cells[0].timestamp).all(|t| expected.values().any(|e| *e == t)));
+}
+
+#[test]
+fn a_compaction_that_nobody_waits_for_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = create(directory.path());
+    write(&store, (0..100).map(|i| put(format!("{i}"), 1, "v")).collect());
+    assert!(store.compact(None).now_or_never().is_none());
+    assert_eq!(rows(&store).len(), 100);
+    // The directory can be opened again once it has ended.
+    drop(store);
+    while EmbeddedStore::open(directory.path(), Options::default()).is_err() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Set in a child process: the directory in which to delete and compact until killed.
+const COMPACTING_CHILD: &str = "SIDEINDEX_TEST_COMPACT_UNTIL_KILLED";
+
+/// Not a test but the child of the next one.
+#[test]
+fn child_that_compacts_until_killed() {
+    let Ok(directory) = std::env::var(COMPACTING_CHILD) else { return };
+    let store = create(Path::new(&directory));
+    println!("\nready");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for i in 0.. {
+                let row = |kind: &str| format!("{kind}-{i}");
+                let puts = |t| vec![put(row("dead"), t, vec![b'v'; 300]), put(row("live"), t, vec![b'v'; 300])];
+                write(&store, puts(1));
+                write(&store, puts(2));
+                let marker = Cell::delete(CellKind::DeleteFamily, "c", "", 3);
+                write(&store, vec![RowMutation::new(row("dead"), vec![marker])]);
+                println!("{i}");
+            }
+        });
+        loop {
+            block_on(store.compact(Some(TABLE))).unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_killed_compaction_brings_nothing_back() {
+    for after in [5, 60, 250] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child_that_compacts_until_killed", "--nocapture", "--test-threads=1"])
+            .env(COMPACTING_CHILD, directory.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut rounds = lines.skip_while(|line| line != "ready").skip(1).fuse();
+        let done = rounds.by_ref().take(after).count();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(done, after, "the child ended by itself");
+
+        let store = open(directory.path());
+        let check = |store: &EmbeddedStore| {
+            let keys = |kind: &str| (0..after).map(|i| format!("{kind}-{i}").into()).collect::<Vec<Bytes>>();
+            let dead = block_on(store.get(TABLE, &keys("dead"), &ReadSpec::default())).unwrap();
+            assert!(dead.iter().all(|r| r.cells.is_empty()), "a deleted row is back");
+            let live = block_on(store.get(TABLE, &keys("live"), &ReadSpec::default())).unwrap();
+            assert!(live.iter().all(|r| r.cells[0].timestamp == 2), "a row is lost");
+        };
+        check(&store);
+        block_on(store.compact(None)).unwrap();
+        check(&store);
+    }
+}
+
 /// Set in a child process: the directory in which to write until killed.
 const CHILD: &str = "SIDEINDEX_TEST_WRITE_UNTIL_KILLED";
 

@@ -208,6 +208,21 @@ proptest! {
     }
 
     #[test]
+    fn long_bytes_are_cut_like_texts(a in long_bytes(), b in long_bytes(), limit in 16..20u32, descending: bool) {
+        let shape = Shape { descending, limit };
+        let form = |v: &[u8]| shape.encode(&encoded(&Value::Bytes(v.to_vec().into()))).unwrap().into_owned();
+        let (ka, kb) = (form(&a), form(&b));
+        prop_assert_eq!(shape.len(&[&ka[..], b"rest"].concat()).unwrap(), ka.len());
+        prop_assert_eq!(shape.decode(&ka).unwrap().is_none(), a.len() > limit as usize);
+        prop_assert_eq!(ka == kb, a == b);
+        prop_assert!(ka == kb || !ka.starts_with(&kb));
+        let start = limit as usize - 3;
+        if a[..a.len().min(start)] != b[..b.len().min(start)] {
+            prop_assert_eq!(ka.cmp(&kb), if descending { b.cmp(&a) } else { a.cmp(&b) });
+        }
+    }
+
+    #[test]
     fn key_forms_of_garbage_are_refused_without_panicking(bytes in prop::collection::vec(any::<u8>(), 0..40), descending: bool, limit in 0..20u32) {
         let shape = Shape { descending, limit };
         let _ = shape.len(&bytes);
@@ -236,6 +251,12 @@ fn kind(value: &Value) -> &'static str {
         Value::Text(_) => "text",
         Value::Bytes(_) => "bytes",
     }
+}
+
+/// Bytes around the limits, alike at the start.
+fn long_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let part = prop::sample::select(vec![0, 1, 0x61, 0x80, 0xFF]);
+    (0..24usize, prop::collection::vec(part, 0..6)).prop_map(|(n, end)| [vec![0x61; n], end].concat())
 }
 
 /// Texts around the limits, alike at the start, with characters of several bytes and zeros.

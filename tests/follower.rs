@@ -10,7 +10,7 @@ use sideindex::query::{self, Consistency};
 use sideindex::schema::{AttributeSpec, Catalog, DefinitionSpec, QUARANTINE_TABLE, entry, term};
 use sideindex::source::{self, ChangeLogSource};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
-use sideindex::store::{Capabilities, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
+use sideindex::store::{Capabilities, ColumnCheck, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
 use sideindex::{build, write};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -83,6 +83,14 @@ impl Store for Faulty {
             }
         }
         Err(Error::new(ErrorKind::Store, "a fault on purpose"))
+    }
+
+    async fn increment(&self, table: &str, row: &Bytes, family: &Bytes, qualifier: &Bytes, amount: i64) -> Result<i64> {
+        self.inner.increment(table, row, family, qualifier, amount).await
+    }
+
+    async fn check_and_mutate(&self, table: &str, check: &ColumnCheck, mutation: RowMutation) -> Result<bool> {
+        self.inner.check_and_mutate(table, check, mutation).await
     }
 
     async fn sync(&self) -> Result<()> {

@@ -71,7 +71,7 @@ fn rows_are_found_by_the_leading_parts_of_their_keys() {
     // A key that doesn't fit: the row is there, its parts are null.
     data.run(&["put", "events", "odd", "note=odd"]);
     type Holds = fn(&(&str, i64, &str, &str)) -> bool;
-    let cases: [(&str, bool, Holds); 9] = [
+    let cases: [(&str, bool, Holds); 15] = [
         ("who = 'anna'", true, |e| e.0 == "anna"),
         ("who IN ('anna', 'otto') AND n = 7", true, |e| e.0 != "bert" && e.1 == 7),
         ("who = 'anna' AND n >= -1 AND n < 7", true, |e| e.0 == "anna" && (-1..7).contains(&e.1)),
@@ -84,6 +84,14 @@ fn rows_are_found_by_the_leading_parts_of_their_keys() {
         ("who = 'anna' AND month = '2026-12' AND note != 'anna7'", true, |e| {
             e.0 == "anna" && e.3 == "2026-12" && e.1 != 7
         }),
+        ("who = 'anna' AND n = 0 AND action LIKE 'c%'", true, |e| (e.0, e.1, e.2) == ("anna", 0, "click")),
+        ("who = 'anna' AND n = 0 AND action < 'view'", true, |e| (e.0, e.1, e.2) == ("anna", 0, "click")),
+        ("(who = 'anna' AND n = 7) OR (who = 'otto' AND n != 7)", true, |e| {
+            (e.0, e.1) == ("anna", 7) || (e.0 == "otto" && e.1 != 7)
+        }),
+        ("who = 'anna' AND NOT n IN (0, 7)", true, |e| e.0 == "anna" && e.1 < 0),
+        ("hash = X'a70f' AND who = 'otto'", true, |_| false),
+        ("lower(who) = 'anna'", false, |e| e.0 == "anna"),
         ("who = 'toolong'", true, |_| false),
         ("month = '2026-12'", false, |e| e.3 == "2026-12"),
         ("who > 'anna'", false, |e| e.0 > "anna"),
@@ -96,7 +104,8 @@ fn rows_are_found_by_the_leading_parts_of_their_keys() {
         let wanted = events().into_iter().filter(holds);
         let mut wanted: Vec<String> =
             wanted.map(|(u, n, a, m)| shown(&json!({"u": u, "n": n, "a": a, "m": m}))).collect();
-        (found.sort(), wanted.sort());
+        found.sort();
+        wanted.sort();
         assert_eq!(found, wanted, "{condition}");
         let plan = data.run(&["query", &format!("EXPLAIN {sql}")]);
         assert_eq!(!plan.contains("refused"), by_range, "{plan}");
@@ -105,9 +114,73 @@ fn rows_are_found_by_the_leading_parts_of_their_keys() {
         let rows = data.rows(&format!("SELECT COUNT(*) FROM events{condition}"), &["--allow-scan"]);
         rows[0]["count"].as_u64().unwrap()
     };
+    let refused = data.fails(&["query", "SELECT id FROM events WHERE month = '2026-12'"]);
+    assert!(refused.contains("tests of the leading parts of the row key"), "{refused}");
+    let ordered = data.rows("SELECT n FROM events WHERE who = 'otto' ORDER BY n DESC, id LIMIT 5", &[]);
+    let numbers: Vec<i64> = ordered.iter().map(|row| row["n"].as_i64().unwrap()).collect();
+    assert_eq!(numbers, [7, 7, 7, 7, 0]);
     assert_eq!(count(""), 49);
     assert_eq!(count(" WHERE note = 'odd'"), 1);
     assert_eq!(count(" WHERE who >= ''"), 48);
+}
+
+/// Parts of the row key stand in definitions beside columns: as later terms, covered, and in filters.
+#[test]
+fn key_parts_are_indexed_beside_columns() {
+    let data = Data::new(&["--key", KEY, "--attr", "size:int"]);
+    data.run(&["put", "events", "odd", "size:=1"]);
+    let lines = |from: usize, to: usize| {
+        let event = |(i, (u, n, a, m)): (usize, (&str, i64, &str, &str))| {
+            let mut event = event(u, n, a, m);
+            event["attrs"]["size"] = json!(i % 3);
+            event
+        };
+        events().into_iter().enumerate().skip(from).take(to - from).map(event).collect::<Vec<_>>()
+    };
+    data.run(&["load", "events", &data.file(&lines(0, 20))]);
+    let create = |args: &[&str]| data.run(&[&["index", "create", "events"], args].concat());
+    create(&["by_size", "--on", "size,who,n desc", "--cover", "month"]);
+    create(&["views", "--on", "size,month", "--where", "action = 'view' AND who != 'bert'"]);
+    data.run(&["load", "events", &data.file(&lines(20, 48))]);
+    for (condition, index) in [
+        ("size = 1 AND who = 'anna'", "by_size"),
+        ("size = 2 AND who = 'otto' AND n >= 0", "by_size"),
+        ("size = 0", "by_size"),
+        ("size = 1 AND month = '2026-12' AND action = 'view' AND who = 'anna'", "views"),
+        ("size = 1 AND who IS NULL", "by_size"),
+    ] {
+        let sql = format!("SELECT id, month FROM events WHERE {condition}");
+        let sorted = |rows: Vec<Value>| {
+            let mut rows: Vec<String> = rows.iter().map(Value::to_string).collect();
+            rows.sort();
+            rows
+        };
+        let by_hand: Vec<Value> = data
+            .rows("SELECT id, month, size, who, n, action FROM events", &["--allow-scan"])
+            .into_iter()
+            .filter(|row| {
+                let size = condition.as_bytes()["size = ".len()] - b'0';
+                row["size"] == size
+                    && (!condition.contains("'anna'") || row["who"] == "anna")
+                    && (!condition.contains("'otto'") || row["who"] == "otto" && row["n"].as_i64() >= Some(0))
+                    && (!condition.contains("action") || row["action"] == "view" && row["month"] == "2026-12")
+                    && (!condition.contains("IS NULL") || row["who"].is_null())
+            })
+            .map(|row| json!({"id": row["id"], "month": row["month"]}))
+            .collect();
+        for consistency in ["verified", "indexed"] {
+            assert_eq!(
+                sorted(data.rows(&sql, &["--consistency", consistency])),
+                sorted(by_hand.clone()),
+                "{condition}"
+            );
+        }
+        assert!(!by_hand.is_empty(), "{condition}");
+        let plan = data.run(&["query", &format!("EXPLAIN {sql}")]);
+        assert!(plan.contains(&format!("read the index {index}")), "{plan}");
+    }
+    let refused = data.fails(&["index", "create", "events", "by_who", "--on", "who,size"]);
+    assert!(refused.contains("expected an attribute in a column in the first place, found who"), "{refused}");
 }
 
 #[test]
@@ -170,8 +243,12 @@ fn columns_of_existing_tables_are_described() {
         "total": "12.5", "at": "2026-12-01T00:00:00.000Z", "raw": "AP+A",
         "days": ["2026-12-01T00:00:00.000Z", "1970-01-01T00:00:00.000Z"]
     });
+    let shown = data.run(&["get", "events", "r1"]);
+    assert!(shown.contains(r"\x00ff80") && shown.contains("2026-12-01T00:00:00.000Z"), "{shown}");
     for condition in [
         "total = 12.500",
+        "at = TIMESTAMP '2026-12-01T01:00:00+01:00'",
+        "at >= DATE '2026-12-01'",
         "total > 12.4999999999999999999999999999999",
         "at = '2026-12-01'",
         "at BETWEEN 1796083200000 AND '2026-12-01T00:00:00Z'",
@@ -179,7 +256,7 @@ fn columns_of_existing_tables_are_described() {
         "days = 0",
     ] {
         let found = data.rows(&format!("SELECT total, at, raw, days FROM events WHERE {condition}"), &[]);
-        assert_eq!(found, [row.clone()], "{condition}");
+        assert_eq!(found, std::slice::from_ref(&row), "{condition}");
     }
     for (condition, message) in [
         ("total = '12.5'", "expected a number, found '12.5'; write 12.5 without quotes"),

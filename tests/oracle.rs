@@ -46,6 +46,23 @@ impl Model {
         })
     }
 
+    /// Keeps what reads show, as a major compaction does.
+    fn compact(&mut self) {
+        let keeps = |(row, cell): &(Bytes, Cell)| {
+            let shown = |(r, c): &&(Bytes, Cell)| {
+                r == row
+                    && c.kind == CellKind::Put
+                    && (&c.family, &c.qualifier) == (&cell.family, &cell.qualifier)
+                    && !self.hidden(r, c)
+            };
+            let newer = self.0.iter().filter(shown).filter(|(_, c)| c.timestamp > cell.timestamp).count();
+            let kept = FAMILIES.iter().find(|(name, _)| *name == cell.family).unwrap().1;
+            cell.kind == CellKind::Put && !self.hidden(row, cell) && newer < kept as usize
+        };
+        let kept = self.0.iter().filter(|c| keeps(c)).cloned().collect();
+        self.0 = kept;
+    }
+
     fn row(&self, row: &Bytes, spec: &ReadSpec) -> Row {
         let listed = |c: &Cell| match &spec.columns {
             Columns::All => true,
@@ -221,13 +238,27 @@ fn spread(mutation: RowMutation) -> RowMutation {
     RowMutation { row: mutation.row, cells: cells.collect() }
 }
 
+/// One call to the store.
+#[derive(Debug, Clone)]
+enum Call {
+    Write(Vec<RowMutation>),
+    Compact,
+}
+
+fn calls(compactions: u32) -> impl Strategy<Value = Vec<Call>> {
+    let call = prop_oneof![
+        5 => vec(mutation(), 1..4).prop_map(Call::Write),
+        compactions => Just(Call::Compact),
+    ];
+    vec(call, 0..12)
+}
+
 /// Writes in some calls, takes a snapshot half-way, and compares both the snapshot and the end with the model.
-fn check(memtable_bytes: u64, cases: u32, shape: fn(RowMutation) -> RowMutation) {
+fn check(memtable_bytes: u64, cases: u32, compactions: u32, shape: fn(RowMutation) -> RowMutation) {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { durability: DurabilityMode::Os, memtable_bytes, ..Options::default() };
     let store = EmbeddedStore::open(directory.path(), options).unwrap();
-    let calls = || vec(vec(mutation(), 1..4), 0..12);
-    let strategy = (calls(), calls(), vec(spec(), 1..5), vec(scan(), 1..8));
+    let strategy = (calls(compactions), calls(compactions), vec(spec(), 1..5), vec(scan(), 1..8));
     proptest!(ProptestConfig { cases, ..ProptestConfig::default() }, |((first, second, specs, scans) in strategy)| {
         block_on(async {
             let descriptor = descriptor();
@@ -236,7 +267,12 @@ fn check(memtable_bytes: u64, cases: u32, shape: fn(RowMutation) -> RowMutation)
             let (mut model, mut earlier) = (Model::default(), Model::default());
             let mut snapshot = store.snapshot().await.unwrap();
             for (half, calls) in [first, second].into_iter().enumerate() {
-                for mutations in calls {
+                for call in calls {
+                    let Call::Write(mutations) = call else {
+                        store.compact(Some(table)).await.unwrap();
+                        model.compact();
+                        continue;
+                    };
                     let mutations: Vec<RowMutation> = mutations.into_iter().map(shape).collect();
                     for m in &mutations {
                         m.cells.iter().for_each(|c| model.write(&m.row, c));
@@ -256,16 +292,58 @@ fn check(memtable_bytes: u64, cases: u32, shape: fn(RowMutation) -> RowMutation)
 
 #[test]
 fn reads_agree_with_the_model_in_memory() {
-    check(16 << 20, 256, |m| m);
+    check(16 << 20, 256, 0, |m| m);
 }
 
 #[test]
 fn reads_agree_with_the_model_across_files() {
     // Small enough that nearly every write starts a file, which brings flushing and compaction into play.
-    check(1 << 10, 64, |m| m);
+    check(1 << 10, 64, 0, |m| m);
 }
 
 #[test]
 fn reads_that_skip_agree_with_the_model() {
-    check(16 << 20, 24, spread);
+    check(16 << 20, 24, 0, spread);
+}
+
+#[test]
+fn reads_agree_with_the_model_between_compactions() {
+    check(16 << 20, 40, 2, |m| m);
+}
+
+#[test]
+fn rows_that_gather_markers_agree_with_the_model() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { durability: DurabilityMode::Os, ..Options::default() };
+    let store = EmbeddedStore::open(directory.path(), options).unwrap();
+    let strategy = (vec(mutation(), 40..60), vec(spec(), 1..4), any::<u64>());
+    proptest!(ProptestConfig { cases: 12, ..ProptestConfig::default() }, |((shapes, specs, seed) in strategy)| {
+        block_on(async {
+            let descriptor = descriptor();
+            let table = descriptor.name.as_str();
+            store.create_table(&descriptor).await.unwrap();
+            let mut random = fastrand::Rng::with_seed(seed);
+            let (mut model, mut written) = (Model::default(), 0);
+            for round in 0..16 {
+                let mut calls = shapes.clone();
+                random.shuffle(&mut calls);
+                for mut call in calls {
+                    // Few rows, and times that mostly go up, so that what was hidden stays behind.
+                    call.row = Bytes::from_static(ROWS[random.usize(..2)]);
+                    call.cells.iter_mut().for_each(|c| c.timestamp = c.timestamp.min(9) + random.i64(0..=round * 8));
+                    call.cells.push(Cell::delete(CellKind::DeleteColumn, "a", "x", random.i64(0..=round * 8)));
+                    call.cells.iter().for_each(|c| model.write(&call.row, c));
+                    written += call.cells.len();
+                    store.mutate(table, vec![call], Durability::Relaxed).await.unwrap();
+                }
+                // What the committer removed is removed before it takes another request.
+                store.sync().await.unwrap();
+                let specs: Vec<ReadSpec> = specs.iter().map(|s| ReadSpec { raw: false, ..s.clone() }).collect();
+                compare(&store, table, &model, &specs, &[]).await;
+            }
+            let raw = Scan { spec: ReadSpec { raw: true, ..ReadSpec::default() }, ..Scan::all() };
+            let left: usize = read_all(&store, table, raw).await.iter().map(|r| r.cells.len()).sum();
+            assert!(left < model.0.len(), "nothing was removed: {left} of {} distinct, {written} written", model.0.len());
+        });
+    });
 }

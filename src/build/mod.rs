@@ -60,7 +60,8 @@ pub async fn create(
         }
     }
     if !open.is_empty() {
-        let position = store.log_head(table)?;
+        // Held to the end: what comes meanwhile is replayed.
+        let log = store.hold_log(table, None)?;
         let snapshot = store.snapshot().await?;
         let (of, floor) = survey(&*snapshot, table).await?;
         done.of = of;
@@ -77,7 +78,7 @@ pub async fn create(
             progress(done);
         })
         .await?;
-        replay(catalog, store, table, position).await?;
+        replay(catalog, store, table, log.after()).await?;
         catalog.store().sync().await?;
         for spec in open {
             catalog.update(table, &spec.name, |d| d.state = Lifecycle::Active).await?;
@@ -120,9 +121,13 @@ async fn fill(
 ) -> Result<()> {
     let attributes: Vec<_> =
         schema.attributes().filter(|a| definitions.iter().any(|d| d.mentions(a.code))).cloned().collect();
-    let columns =
-        attributes.iter().map(|a| (Bytes::from(a.family.clone()), Bytes::from(a.qualifier.clone()))).collect();
-    let only = TableSchema::new(schema.name.clone(), schema.families.clone(), attributes, definitions);
+    let columns = attributes
+        .iter()
+        .filter(|a| a.key_part.is_none())
+        .map(|a| (Bytes::from(a.family.clone()), Bytes::from(a.qualifier.clone())))
+        .collect();
+    let only = TableSchema::new(schema.name.clone(), schema.families.clone(), attributes, definitions)
+        .with_key(schema.key().cloned());
     let maintainer = Arc::new(Maintainer::new(Arc::clone(catalog.store()), Arc::new(only)));
     let spec = ReadSpec { columns: Columns::Exact(columns), ..ReadSpec::default() };
     let mut scanner = snapshot.scan(&schema.name, Scan { spec, page_rows: CHUNK, ..Scan::all() }).await?;

@@ -176,6 +176,14 @@ costs more: keep to what the change stream may still bring. `compact` then frees
 Example:
   sideindex --data D purge packages --older-than 7d")]
     Purge(PurgeArgs),
+    /// Remove for good what was deleted or overwritten, and give its space back
+    #[command(after_help = "\
+As HBase's major compaction does: delete markers go, with what they hide. A change that comes afterwards with a timestamp
+at or below that of a removed marker is visible.
+
+Example:
+  sideindex --data D compact packages")]
+    Compact(CompactArgs),
     /// Measure loads and lookups on the bundled catalogue
     #[command(after_help = "Example:\n  sideindex bench --runs 3")]
     Bench(BenchArgs),
@@ -389,6 +397,12 @@ pub struct PurgeArgs {
     /// Rows whose last change is older than this
     #[arg(long, default_value = "7d", value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub older_than: std::time::Duration,
+}
+
+#[derive(Debug, Args)]
+pub struct CompactArgs {
+    /// The table's name, for it and its indexes; everything in the store when left out
+    pub table: Option<String>,
 }
 
 #[derive(Debug, Args)]

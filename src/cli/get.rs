@@ -4,7 +4,7 @@ use super::args::{Format, GetArgs, Global};
 use super::output;
 use super::session::Session;
 use crate::error::{Error, ErrorKind, Result};
-use crate::schema::encoding;
+use crate::schema::{AttributeValue, encoding};
 use crate::store::{Read, ReadSpec};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -32,10 +32,15 @@ pub async fn run(global: &Global, args: &GetArgs) -> Result<()> {
         attrs.insert(part.name.clone(), value.to_json());
     }
     for cell in &row.cells {
+        let mut shown = None;
         let (name, kind, value) = match schema.attribute_at(&cell.family, &cell.qualifier) {
             Some(attribute) => {
                 let value = match encoding::decode(attribute, &cell.value) {
-                    Ok(value) => value.to_json(),
+                    Ok(value) => {
+                        // Bytes are for people as queries show them, not in base64.
+                        shown = matches!(value, AttributeValue::One(_)).then(|| value.to_string());
+                        value.to_json()
+                    }
                     // Shown as it is: this is the place to see what is wrong with it.
                     Err(_) => json!({ "undecodable": cell.value.escape_ascii().to_string() }),
                 };
@@ -46,8 +51,8 @@ pub async fn run(global: &Global, args: &GetArgs) -> Result<()> {
                 (name, "undeclared".to_owned(), Value::from(cell.value.escape_ascii().to_string()))
             }
         };
-        let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         records.push(json!({ "attribute": name, "type": kind, "value": value, "timestamp": cell.timestamp }));
+        let shown = shown.or_else(|| value.as_str().map(str::to_owned)).unwrap_or_else(|| value.to_string());
         table.add_row([name.clone(), kind, output::plain(&shown), cell.timestamp.to_string()]);
         attrs.insert(name, value);
     }

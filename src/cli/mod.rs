@@ -3,6 +3,7 @@
 mod apply;
 mod args;
 mod bench;
+mod compact;
 mod completions;
 mod config;
 mod csv;
@@ -80,6 +81,7 @@ async fn run(cli: &Cli, stop: Stop) -> Result<()> {
         Command::Demo(args) => demo::run(&global()?, args).await,
         Command::Query(args) => query::run(&global()?, args).await,
         Command::Bench(args) => bench::run(&global()?, args).await,
+        Command::Compact(args) => compact::run(&global()?, args).await,
     }
 }
 

@@ -86,6 +86,8 @@ pub struct StoreConfig {
     pub cache_bytes: Size,
     /// What a table collects in memory before it is written to a file, in bytes.
     pub memtable_bytes: Size,
+    /// How large the change log of a table may get before its writers wait, in bytes.
+    pub log_bytes: Size,
 }
 
 /// `[output]`
@@ -117,6 +119,7 @@ impl Default for Config {
                 durability: Durability::Fsync,
                 cache_bytes: Size::between(store.cache_bytes, 1 << 20, 1 << 40),
                 memtable_bytes: Size::between(store.memtable_bytes, 1 << 20, 1 << 30),
+                log_bytes: Size::between(store.log_bytes, 1 << 20, 1 << 40),
             },
             output: OutputConfig { format: Format::Table },
             query: QueryConfig {
@@ -140,6 +143,8 @@ impl StoreConfig {
             },
             cache_bytes: self.cache_bytes.bytes(),
             memtable_bytes: self.memtable_bytes.bytes(),
+            log_bytes: self.log_bytes.bytes(),
+            ..Options::default()
         }
     }
 }

@@ -15,6 +15,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting { key: "store.durability", place: |c| &mut c.store.durability },
     Setting { key: "store.cache_bytes", place: |c| &mut c.store.cache_bytes },
     Setting { key: "store.memtable_bytes", place: |c| &mut c.store.memtable_bytes },
+    Setting { key: "store.log_bytes", place: |c| &mut c.store.log_bytes },
     Setting { key: "output.format", place: |c| &mut c.output.format },
     Setting { key: "query.consistency", place: |c| &mut c.query.consistency },
     Setting { key: "query.allow_scan", place: |c| &mut c.query.allow_scan },

@@ -55,7 +55,7 @@ fn meta_row(row: &Row, dictionaries: &mut BTreeMap<String, BTreeMap<String, Code
     let key = String::from_utf8_lossy(&row.key).into_owned();
     let place = format!("{META_TABLE} row {key}");
     match key.split_once('/') {
-        Some(("table" | "attribute" | "definition" | "position", _)) => {}
+        Some(("table" | "attribute" | "definition" | "position" | "secret", _)) => {}
         Some(("dictionary", table)) => {
             for cell in &row.cells {
                 let name = String::from_utf8_lossy(&cell.qualifier).into_owned();
@@ -71,6 +71,12 @@ fn meta_row(row: &Row, dictionaries: &mut BTreeMap<String, BTreeMap<String, Code
                         );
                     }
                 }
+            }
+        }
+        Some(("codes", _)) => {
+            for cell in row.cells.iter().filter(|cell| cell.value.len() != 8) {
+                let what = format!("expected a counter of 8 bytes, found {}", cell.value.escape_ascii());
+                report.damaged(&place, &Error::corrupt(what));
             }
         }
         Some(("recheck", _)) => {

@@ -213,7 +213,7 @@ fn cells(inspection: &Inspection, table: &str, report: &mut Report, progress: &m
 /// Every record of a table's change log.
 fn log(inspection: &Inspection, table: &str, report: &mut Report) -> Result<()> {
     let store = inspection.store();
-    let (mut after, head) = (0, store.log_head(table)?);
+    let (mut after, head) = (inspection.log_start(table)?, store.log_head(table)?);
     while after < head {
         match store.read_log(table, after, 4_000, 8 << 20) {
             Ok(records) if records.is_empty() => {

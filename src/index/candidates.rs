@@ -3,13 +3,17 @@
 use super::change::{ChangeKind, TermChange};
 use crate::error::Result;
 use crate::model::{Row, Timestamp};
-use crate::schema::Code;
 use crate::schema::state::{self, Candidate, TermValue};
+use crate::schema::{AttributeValue, Code, NO_FLOOR, TableSchema};
 use std::collections::BTreeMap;
 
 /// What a state row was seen to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct View(BTreeMap<Code, Vec<Candidate>>);
+pub struct View {
+    terms: BTreeMap<Code, Vec<Candidate>>,
+    /// The parts of the row key: as candidates below all timestamps.
+    fixed: BTreeMap<Code, Vec<Candidate>>,
+}
 
 impl View {
     /// Decodes a state row.
@@ -22,12 +26,33 @@ impl View {
             let (code, candidate) = state::decode(cell)?;
             terms.entry(code).or_default().push(candidate);
         }
-        Ok(Self(terms))
+        Ok(Self { terms, fixed: BTreeMap::new() })
+    }
+
+    /// The same row with what its key says of indexed attributes.
+    #[must_use]
+    pub fn with_key(self, schema: &TableSchema, row: &[u8]) -> Self {
+        let parts = schema.indexed().iter().filter_map(|a| a.key_part.map(|place| (a.code, place)));
+        let mut fixed = BTreeMap::new();
+        let mut values = None;
+        for (code, place) in parts {
+            let values = values.get_or_insert_with(|| schema.key_values(row).unwrap_or_default());
+            // A key that doesn't fit its declaration has no parts.
+            let found = values.get(place).map(|v| TermValue::of(&AttributeValue::One(v.clone())));
+            let candidates = found.map(|value| Candidate::own(NO_FLOOR, value));
+            fixed.insert(code, candidates.into_iter().collect());
+        }
+        Self { fixed, ..self }
+    }
+
+    /// Whether the row's key says what the attribute is, and nothing else does.
+    pub fn is_fixed(&self, code: Code) -> bool {
+        self.fixed.contains_key(&code)
     }
 
     /// All candidates of a term.
     pub fn of(&self, code: Code) -> &[Candidate] {
-        self.0.get(&code).map_or(&[], Vec::as_slice)
+        self.fixed.get(&code).or_else(|| self.terms.get(&code)).map_or(&[], Vec::as_slice)
     }
 
     /// The candidates of a term that share the largest as-of.
@@ -37,12 +62,12 @@ impl View {
 
     /// How many candidates the row has.
     pub fn len(&self) -> usize {
-        self.0.values().map(Vec::len).sum()
+        self.terms.values().map(Vec::len).sum()
     }
 
     /// Whether the row has no candidate.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.terms.is_empty()
     }
 }
 
@@ -85,5 +110,5 @@ pub fn own(change: &TermChange) -> Option<Candidate> {
 
 /// The newest as-of of some candidates; below every timestamp when there are none.
 pub fn as_of(newest: &[&Candidate]) -> Timestamp {
-    newest.first().map_or(crate::schema::NO_FLOOR, |c| c.as_of)
+    newest.first().map_or(NO_FLOOR, |c| c.as_of)
 }

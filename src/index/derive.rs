@@ -4,7 +4,7 @@ use super::candidates::{Own, View};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, CellKind, RowMutation, Timestamp};
 use crate::schema::state::{Candidate, TermValue};
-use crate::schema::{Code, Definition, Filter, Operand, entry, filter, term};
+use crate::schema::{Code, Definition, Filter, NO_FLOOR, Operand, entry, filter, term};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -43,7 +43,8 @@ pub struct Derivation {
 pub fn derive(definition: &Definition, view: &View, own: &Own, settled: bool) -> Result<Option<Derivation>> {
     let newest: Vec<(Code, Vec<&Candidate>)> =
         definition.codes().into_iter().map(|code| (code, view.newest(code))).collect();
-    let Some(m) = newest.iter().flat_map(|(_, cs)| cs).map(|c| c.as_of).max() else {
+    let as_of = newest.iter().flat_map(|(_, cs)| cs).map(|c| c.as_of).filter(|as_of| *as_of > NO_FLOOR);
+    let Some(m) = as_of.max() else {
         return Ok(None);
     };
     let mut raised = !settled;
@@ -120,7 +121,7 @@ fn values<'a>(definition: &Definition, view: &'a View) -> Result<(Vec<Forms<'a>>
         for candidate in view.of(*code) {
             forms(candidate, &mut ever)?;
         }
-        if place > 0 {
+        if place > 0 && !view.is_fixed(*code) {
             ever.insert(null()?);
         }
         all_now.push(now);

@@ -371,7 +371,10 @@ impl Maintainer {
     pub(super) async fn read_state(&self, rows: Vec<Bytes>) -> Result<Vec<View>> {
         let rows = self.store.get(&self.schema.state_table(), &rows, &ReadSpec::default()).await?;
         rows.iter()
-            .map(|row| View::decode(row).map_err(|e| e.within(format!("state row {}", row.key.escape_ascii()))))
+            .map(|row| {
+                let view = View::decode(row).map_err(|e| e.within(format!("state row {}", row.key.escape_ascii())))?;
+                Ok(view.with_key(&self.schema, &row.key))
+            })
             .collect()
     }
 

@@ -5,6 +5,7 @@
 //! | `table/<name>` | `families` | JSON list of family names |
 //! | | `key` | JSON [`Key`], if the parts of row keys are declared |
 //! | `dictionary/<table>` | `a:<attribute>`, `d:<definition>#<generation>` | code(2) |
+//! | `codes/<table>` | `last` | the last code given out, 8 bytes, as a counter |
 //! | `attribute/<table>` | attribute name | JSON [`Attribute`] |
 //! | `definition/<table>` | definition name | JSON [`Definition`] |
 //! | `position/<table>` | source partition | JSON position, its number as the timestamp |
@@ -15,7 +16,7 @@
 use super::{Attribute, AttributeSpec, Code, Definition, DefinitionSpec, Function, Key, TableSchema, check_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, Row, RowMutation, Timestamp};
-use crate::store::{Durability, ReadSpec, Scan, Store, TableDescriptor};
+use crate::store::{ColumnCheck, Durability, ReadSpec, Scan, Store, TableDescriptor};
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -276,35 +277,52 @@ impl Catalog {
     }
 
     /// The codes of dictionary names, given out anew for those that have none. Codes are never given back.
+    ///
+    /// Any number of writers, in any process: each takes numbers from a counter and publishes `name → code` only where there
+    /// is none yet. Whoever comes second uses the first one's code, and its own number is left unused.
     async fn codes(&self, table: &str, names: &[String]) -> Result<Vec<Code>> {
-        let key = meta_row("dictionary", table);
-        let row = self.meta(&key).await?;
+        let mut known = self.dictionary(table).await?;
+        let fresh: Vec<&String> = names.iter().filter(|name| !known.contains_key(*name)).collect();
+        let Ok(wanted @ 1..) = i64::try_from(fresh.len()) else { return chosen(table, &known, names) };
+        let counter = meta_row("codes", table);
+        let (family, last) = (Bytes::from(META_FAMILY), Bytes::from("last"));
+        // A dictionary without a counter is from before there were any, and nobody gives out codes but by the counter.
+        let highest = i64::from(known.values().copied().max().unwrap_or(0));
+        let check = ColumnCheck { family: family.clone(), qualifier: last.clone(), expected: None };
+        let first = Cell::put(META_FAMILY, last.clone(), crate::clock::now(), highest.to_be_bytes().to_vec());
+        self.store.check_and_mutate(META_TABLE, &check, RowMutation::new(counter.clone(), vec![first])).await?;
+        let end = self.store.increment(META_TABLE, &counter, &family, &last, wanted).await?;
+        for (name, number) in fresh.into_iter().zip(end - wanted + 1..) {
+            let code = Code::try_from(number).ok().filter(|code| *code > 0).ok_or_else(|| {
+                Error::invalid(format!(
+                    "the dictionary of table {table} is full: its {} codes are given out",
+                    Code::MAX
+                ))
+            })?;
+            let check = ColumnCheck { family: family.clone(), qualifier: name.clone().into(), expected: None };
+            let value = code.to_be_bytes().to_vec();
+            let cell = Cell::put(META_FAMILY, name.clone(), crate::clock::now(), value);
+            let mutation = RowMutation::new(meta_row("dictionary", table), vec![cell]);
+            if self.store.check_and_mutate(META_TABLE, &check, mutation).await? {
+                known.insert(name.clone(), code);
+            }
+        }
+        if names.iter().any(|name| !known.contains_key(name)) {
+            known = self.dictionary(table).await?;
+        }
+        chosen(table, &known, names)
+    }
+
+    async fn dictionary(&self, table: &str) -> Result<BTreeMap<String, Code>> {
         let mut known = BTreeMap::new();
-        for cell in &row.cells {
+        for cell in &self.meta(&meta_row("dictionary", table)).await?.cells {
             let code: [u8; 2] = cell.value.as_ref().try_into().map_err(|_| {
                 Error::corrupt(format!("expected a code of 2 bytes, found {}", cell.value.escape_ascii()))
                     .within(format!("dictionary of {table}, name {}", cell.qualifier.escape_ascii()))
             })?;
             known.insert(String::from_utf8_lossy(&cell.qualifier).into_owned(), Code::from_be_bytes(code));
         }
-        let mut last = known.values().copied().max().unwrap_or(0);
-        let mut fresh = Vec::new();
-        let mut codes = Vec::with_capacity(names.len());
-        for name in names {
-            let code = match known.get(name) {
-                Some(code) => *code,
-                None => {
-                    last = last.checked_add(1).ok_or_else(|| {
-                        Error::invalid(format!("the dictionary of table {table} is full: {} names", Code::MAX))
-                    })?;
-                    fresh.push((name.clone(), Bytes::copy_from_slice(&last.to_be_bytes())));
-                    last
-                }
-            };
-            codes.push(code);
-        }
-        self.put_meta(&key, fresh).await?;
-        Ok(codes)
+        Ok(known)
     }
 
     async fn meta(&self, key: &Bytes) -> Result<Row> {
@@ -321,6 +339,14 @@ impl Catalog {
         let cells = cells.into_iter().map(|(qualifier, value)| Cell::put(META_FAMILY, qualifier, at, value)).collect();
         self.store.mutate(META_TABLE, vec![RowMutation::new(key.clone(), cells)], Durability::Durable).await
     }
+}
+
+/// The codes of names that all have one.
+fn chosen(table: &str, known: &BTreeMap<String, Code>, names: &[String]) -> Result<Vec<Code>> {
+    let missing = |name: &String| {
+        Error::new(ErrorKind::Internal, format!("expected {name} in the dictionary of {table}, found none"))
+    };
+    names.iter().map(|name| known.get(name).copied().ok_or_else(|| missing(name))).collect()
 }
 
 /// Reads a definition; its format first, for a newer one may have anything else in it.
@@ -418,4 +444,76 @@ fn encode_json<T: Serialize + ?Sized>(value: &T) -> Result<Bytes> {
     serde_json::to_vec(value)
         .map(Bytes::from)
         .map_err(|e| Error::new(ErrorKind::Internal, format!("a schema record does not encode: {e}")).with_source(e))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use super::*;
+    use crate::store::embedded::{DurabilityMode, EmbeddedStore, Options};
+    use std::collections::BTreeSet;
+
+    async fn open() -> (Arc<dyn Store>, tempfile::TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options { durability: DurabilityMode::Os, ..Options::default() };
+        (Arc::new(EmbeddedStore::open(directory.path(), options).unwrap()), directory)
+    }
+
+    fn name(i: usize) -> String {
+        format!("a:{i}")
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn two_writers_give_one_code_per_name_and_none_twice() {
+        let (store, _directory) = open().await;
+        let catalogs = [Catalog::open(Arc::clone(&store)).await.unwrap(), Catalog::open(store).await.unwrap()];
+        let tasks: Vec<_> = (0..24)
+            .map(|task| {
+                let catalog = catalogs[task % 2].clone();
+                // Every name is wanted by several tasks, in another order and company each time.
+                let names: Vec<String> = (0..30).map(|i| name((task * 7 + i * (task % 3 + 1)) % 60)).collect();
+                tokio::spawn(async move {
+                    let mut given = BTreeMap::new();
+                    for some in names.chunks(3) {
+                        let codes = catalog.codes("t", some).await.unwrap();
+                        given.extend(some.iter().cloned().zip(codes));
+                    }
+                    given
+                })
+            })
+            .collect();
+        let mut all: BTreeMap<String, Code> = BTreeMap::new();
+        for task in tasks {
+            for (name, code) in task.await.unwrap() {
+                assert_eq!(*all.entry(name.clone()).or_insert(code), code, "two codes of {name}");
+            }
+        }
+        assert_eq!(all.len(), 60);
+        assert_eq!(all.values().collect::<BTreeSet<_>>().len(), 60, "a code twice: {all:?}");
+        assert!(all.values().all(|code| *code > 0));
+        assert_eq!(catalogs[1].dictionary("t").await.unwrap(), all);
+    }
+
+    #[tokio::test]
+    async fn a_dictionary_without_a_counter_goes_on_above_its_highest_code() {
+        let (store, _directory) = open().await;
+        let catalog = Catalog::open(store).await.unwrap();
+        let old = [("a:x", 3_u16), ("d:y#1", 7)];
+        let cells = old.map(|(name, code)| (name.to_owned(), Bytes::copy_from_slice(&code.to_be_bytes()))).to_vec();
+        catalog.put_meta(&meta_row("dictionary", "t"), cells).await.unwrap();
+        let names = ["d:y#1", "a:new", "a:x", "a:newer"].map(str::to_owned);
+        assert_eq!(catalog.codes("t", &names).await.unwrap(), [7, 8, 3, 9]);
+        assert_eq!(catalog.codes("u", &names[..1]).await.unwrap(), [1], "tables don't share codes");
+    }
+
+    #[tokio::test]
+    async fn a_full_dictionary_gives_no_code() {
+        let (store, _directory) = open().await;
+        let catalog = Catalog::open(store).await.unwrap();
+        let cells = vec![(name(0), Bytes::copy_from_slice(&Code::MAX.to_be_bytes()))];
+        catalog.put_meta(&meta_row("dictionary", "t"), cells).await.unwrap();
+        let error = catalog.codes("t", &[name(1)]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert_eq!(catalog.codes("t", &[name(0)]).await.unwrap(), [Code::MAX]);
+    }
 }

@@ -64,10 +64,16 @@ impl Decimal {
         self.0.with_scale(scale).into_bigint_and_exponent()
     }
 
+    /// What it takes in memory beside itself, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        let bytes = usize::try_from(self.0.as_bigint_and_scale().0.bits() / 8).unwrap_or(usize::MAX);
+        size_of::<BigDecimal>().saturating_add(bytes)
+    }
+
     /// Appends the ordered form, which ends itself: a byte for the sign, the place of the point (2 bytes), two digits a
     /// byte counted from 1, 0x00. Below zero everything after the first byte is inverted.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let digits = self.0.as_bigint_and_exponent().0.magnitude().to_string();
+        let digits = self.0.as_bigint_and_scale().0.magnitude().to_string();
         let start = out.len() + 1;
         match self.0.sign() {
             Sign::NoSign => return out.push(ZERO),

@@ -182,10 +182,16 @@ impl TableSchema {
             value_limit,
             ..Definition::new(spec.name.clone(), 0, terms)
         };
-        if let Some(part) = self.attributes().find(|a| a.key_part.is_some() && definition.mentions(a.code)) {
+        let first = definition.terms.first().and_then(|t| self.attribute_by_code(t.operand.code));
+        if let Some(part) = first.filter(|a| a.key_part.is_some()) {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                format!("expected attributes in columns, found {}, which is {}", part.name, part.place()),
+                format!(
+                    "expected an attribute in a column in the first place, found {}, which is {}: a row has entries once its \
+                     first term has a value; put a column first",
+                    part.name,
+                    part.place()
+                ),
             ));
         }
         Ok(definition)

@@ -4,7 +4,7 @@ use super::Source;
 use crate::error::{Error, Result};
 use crate::model::{Cell, ChangeEvent, Position, RowMutation, Timestamp};
 use crate::schema::{META_FAMILY, META_TABLE};
-use crate::store::embedded::EmbeddedStore;
+use crate::store::embedded::{EmbeddedStore, LogHold};
 use crate::store::{Durability, Read, ReadSpec, Store};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,11 +14,13 @@ const BATCH_RECORDS: usize = 4_000;
 /// Bytes a batch holds at most, more or less one record.
 const BATCH_BYTES: usize = 8 << 20;
 
-/// Follows the change log of one table, from the last position acknowledged in `sx_meta`.
+/// Follows the change log of one table, from the last position acknowledged in `sx_meta`. What is acknowledged is trimmed,
+/// also while the table has no definitions: an index is built from a snapshot.
 pub struct ChangeLogSource {
     store: EmbeddedStore,
     table: String,
     read: u64,
+    hold: LogHold,
 }
 
 impl ChangeLogSource {
@@ -27,8 +29,11 @@ impl ChangeLogSource {
     /// # Errors
     /// Those of the store.
     pub async fn open(store: EmbeddedStore, table: &str) -> Result<Self> {
+        // Everything, until it is known where to start.
+        let mut hold = store.hold_log(table, Some(0))?;
         let read = applied(&store, table).await?;
-        Ok(Self { store, table: table.to_owned(), read })
+        hold.advance(read);
+        Ok(Self { store, table: table.to_owned(), read, hold })
     }
 }
 
@@ -76,6 +81,9 @@ impl Source for ChangeLogSource {
         let at = Timestamp::try_from(*number).map_err(|e| Error::corrupt(e.to_string()).with_source(e))?;
         let cell = Cell::put(META_FAMILY, "changelog", at, value);
         let mutation = RowMutation::new(position_row(&self.table), vec![cell]);
-        self.store.mutate(META_TABLE, vec![mutation], Durability::Durable).await
+        self.store.mutate(META_TABLE, vec![mutation], Durability::Durable).await?;
+        self.hold.advance(*number);
+        self.store.trim_log(&self.table, *number).await?;
+        Ok(())
     }
 }

@@ -31,6 +31,19 @@ pub struct Capabilities {
     pub atomic_put_and_delete: bool,
     /// [`Scan::reversed`] works.
     pub reverse_scans: bool,
+    /// [`Store::increment`] and [`Store::check_and_mutate`] work.
+    pub atomic_updates: bool,
+}
+
+/// What [`Store::check_and_mutate`] expects of a column: HBase's `checkAndMutate` with `EQUAL`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnCheck {
+    /// Column family.
+    pub family: Bytes,
+    /// Column qualifier.
+    pub qualifier: Bytes,
+    /// The newest value; none if there must be no cell. Never empty: HBase takes an empty value for none.
+    pub expected: Option<Bytes>,
 }
 
 /// How much a write waits for.
@@ -102,6 +115,27 @@ pub trait Store: Read {
     /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for an empty or overlong row key, an unknown family, a
     /// timestamp out of bounds or a family-wide marker with a qualifier: nothing of the call is applied then.
     async fn mutate(&self, table: &str, mutations: Vec<RowMutation>, durability: Durability) -> Result<()>;
+
+    /// Adds `amount` to a column and returns the sum. The column holds 8 bytes big-endian, signed; none counts as 0, and the
+    /// sum wraps around, as HBase's does. Atomic against all other writes, durable on return, and not to be repeated
+    /// blindly: after an error it may have been applied.
+    ///
+    /// The cell's timestamp is the store's clock, or above the newest cell of the column if that is ahead of it.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for a value that is not 8 bytes long;
+    /// [`Unsupported`](crate::error::ErrorKind::Unsupported) without [`Capabilities::atomic_updates`]; those of
+    /// [`mutate`](Self::mutate).
+    async fn increment(&self, table: &str, row: &Bytes, family: &Bytes, qualifier: &Bytes, amount: i64) -> Result<i64>;
+
+    /// Applies a mutation if a column of its row is as expected; whether it was. Atomic against all other writes, durable
+    /// on return.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for an empty expected value;
+    /// [`Unsupported`](crate::error::ErrorKind::Unsupported) without [`Capabilities::atomic_updates`]; those of
+    /// [`mutate`](Self::mutate).
+    async fn check_and_mutate(&self, table: &str, check: &ColumnCheck, mutation: RowMutation) -> Result<bool>;
 
     /// On return everything written before is durable.
     async fn sync(&self) -> Result<()>;

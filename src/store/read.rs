@@ -23,7 +23,8 @@ pub struct ReadSpec {
     pub columns: Columns,
     /// At most so many versions of each column, newest first.
     pub max_versions: u32,
-    /// Every stored cell as it is: markers, and what they hide, included. `max_versions` and `filter` are ignored. With
+    /// Every stored cell as it is: markers, and what they hide, included, unless a store has removed it meanwhile, which never
+    /// takes a row's newest timestamp before a major compaction does. `max_versions` and `filter` are ignored. With
     /// exact columns, the family-wide markers of their families are included.
     pub raw: bool,
     /// Rows that don't pass are left out (a scan) or have no cells (a get).

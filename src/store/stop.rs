@@ -1,6 +1,6 @@
 //! A layer that ends work under way: each call asks first whether to go on.
 
-use super::{Capabilities, Durability, Page, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
+use super::{Capabilities, ColumnCheck, Durability, Page, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Row, RowMutation};
 use async_trait::async_trait;
@@ -110,6 +110,16 @@ impl<S: Store + ?Sized> Store for Stoppable<S> {
     async fn mutate(&self, table: &str, mutations: Vec<RowMutation>, durability: Durability) -> Result<()> {
         self.stop.check()?;
         self.inner.mutate(table, mutations, durability).await
+    }
+
+    async fn increment(&self, table: &str, row: &Bytes, family: &Bytes, qualifier: &Bytes, amount: i64) -> Result<i64> {
+        self.stop.check()?;
+        self.inner.increment(table, row, family, qualifier, amount).await
+    }
+
+    async fn check_and_mutate(&self, table: &str, check: &ColumnCheck, mutation: RowMutation) -> Result<bool> {
+        self.stop.check()?;
+        self.inner.check_and_mutate(table, check, mutation).await
     }
 
     async fn sync(&self) -> Result<()> {

@@ -11,6 +11,7 @@ mod rows;
 mod scans;
 mod snapshots;
 mod tables;
+mod updates;
 mod versions;
 
 use bed::{Backend, run};
@@ -41,6 +42,8 @@ macro_rules! conformance_suite {
                     a_refused_call_applies_nothing, a_large_value, a_wide_row, many_mutations_of_one_row,
                     nothing_to_write, no_versions_are_refused, relaxed_writes_are_visible_and_sync;
                 snapshots: a_snapshot_does_not_change, a_scan_of_a_snapshot;
+                updates: increments_start_at_0_and_add_up, increments_go_on_from_what_was_put, updates_of_what_cannot_be,
+                    no_number_is_given_twice, a_check_decides, exactly_one_check_wins;
                 tables: created_once, listed_and_described, an_unknown_table, names_that_cannot_be,
             );
         }

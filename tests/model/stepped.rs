@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::executor::block_on;
 use sideindex::error::Result;
 use sideindex::model::{Row, RowMutation};
-use sideindex::store::{Capabilities, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
+use sideindex::store::{Capabilities, ColumnCheck, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -78,6 +78,14 @@ impl Store for Stepped {
             Turn::default().await;
         }
         Ok(())
+    }
+
+    async fn increment(&self, table: &str, row: &Bytes, family: &Bytes, qualifier: &Bytes, amount: i64) -> Result<i64> {
+        self.inner.increment(table, row, family, qualifier, amount).await
+    }
+
+    async fn check_and_mutate(&self, table: &str, check: &ColumnCheck, mutation: RowMutation) -> Result<bool> {
+        self.inner.check_and_mutate(table, check, mutation).await
     }
 
     async fn sync(&self) -> Result<()> {

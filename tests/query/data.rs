@@ -95,7 +95,7 @@ impl V {
     }
 
     pub fn random(kind: Kind, rng: &mut Rng) -> V {
-        const TEXTS: [&str; 16] = [
+        const TEXTS: [&str; 26] = [
             "",
             "a",
             "b",
@@ -112,6 +112,17 @@ impl V {
             "\\",
             "%",
             "A",
+            " a",
+            "B\u{3000}",
+            "\u{FF21}",
+            // Longer than what definitions here keep of a text, and alike for as long.
+            "aaaaaaaaaaaaaaa",
+            "aaaaaaaaaaaaaaaaaa",
+            "aaaaaaaaaaaaaaab",
+            "aaaaaaaaaaaaaaaa",
+            "aaaaaaaaaaaaaaé",
+            "aaaaaaaaaaaaaaaab",
+            "aaaaaaaaaaaaa\0aaaa",
         ];
         const INTS: [i64; 12] = [i64::MIN, i64::MIN + 1, -256, -2, -1, 0, 1, 2, 3, 255, i64::MAX - 1, i64::MAX];
         const FLOATS: [f64; 14] =
@@ -125,6 +136,39 @@ impl V {
             Kind::Text if rng.bool() => V::Text(TEXTS[rng.usize(0..TEXTS.len())].to_owned()),
             Kind::Text => V::Text(["a", "b", "c", "ab"][rng.usize(0..4)].to_owned()),
         }
+    }
+}
+
+/// A function of texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fun {
+    Trim,
+    Lower,
+    Nfkc,
+}
+
+impl Fun {
+    pub fn random(rng: &mut Rng) -> Vec<Self> {
+        let one = |rng: &mut Rng| [Self::Trim, Self::Lower, Self::Nfkc][rng.usize(0..3)];
+        // Few, so that queries and definitions meet.
+        if rng.u8(0..4) > 0 { vec![one(rng)] } else { vec![Self::Nfkc, one(rng)] }
+    }
+
+    fn apply(self, text: &str) -> String {
+        use unicode_normalization::UnicodeNormalization;
+        match self {
+            Self::Trim => text.trim_matches(char::is_whitespace).to_owned(),
+            Self::Lower => text.chars().flat_map(char::to_lowercase).collect(),
+            Self::Nfkc => text.nfkc().collect(),
+        }
+    }
+}
+
+/// A value under functions, the innermost first.
+pub fn apply(functions: &[Fun], value: &V) -> V {
+    match value {
+        V::Text(text) => V::Text(functions.iter().fold(text.clone(), |text, f| f.apply(&text))),
+        other => other.clone(),
     }
 }
 

@@ -1,11 +1,15 @@
 //! A random table: its schema, its rows, and the entries that stand for them, right ones and wrong ones.
 
-use crate::data::{Held, Kind, V, random_key};
+use crate::cond::{Cond, Ground, Name, Operand, Speller};
+use crate::data::{Fun, Held, Kind, V, apply, random_key};
+use crate::oracle;
 use bytes::Bytes;
 use fastrand::Rng;
 use sideindex::model::{Cell, RowMutation};
+use sideindex::query;
 use sideindex::schema::{
-    Attribute, AttributeType, BaseEncoding, Definition, Lifecycle, ScalarType, TableSchema, Value, entry, term,
+    self, Attribute, AttributeType, BaseEncoding, Definition, Function, Lifecycle, ScalarType, TableSchema, Value,
+    entry, term,
 };
 use sideindex::store::embedded::EmbeddedStore;
 use sideindex::store::{Durability, Store, TableDescriptor};
@@ -21,10 +25,20 @@ pub struct Column {
     code: u16,
 }
 
-/// A wrong entry, whether it is marked disputed, and where it says the row is.
+/// A definition as the test knows it.
+pub struct Made {
+    pub terms: Vec<Operand>,
+    pub filter: Option<Cond>,
+    /// Columns.
+    covered: Vec<usize>,
+    definition: Definition,
+}
+
+/// An entry, right or wrong.
 struct Entry {
     definition: usize,
     key: Vec<u8>,
+    covered: Vec<u8>,
     disputed: bool,
     right: bool,
 }
@@ -37,7 +51,7 @@ pub struct Fixture {
     /// Whether some entries are wrong and not marked so, as `indexed` cannot see.
     pub has_outdated_undisputed: bool,
     pub most_rows: usize,
-    definitions: Vec<Definition>,
+    made: Vec<Made>,
     entries: Vec<Entry>,
 }
 
@@ -54,9 +68,13 @@ impl Fixture {
         }
         // A row without cells is none.
         rows.retain(|_, held: &mut Vec<Held>| held.iter().any(|h| !matches!(h, Held::Null)));
-        let definitions: Vec<Definition> = (0..rng.usize(0..=5)).map(|i| random_definition(i, &columns, rng)).collect();
-        let attributes = columns.iter().map(attribute).collect();
-        let schema = TableSchema::new(table.to_owned(), vec!["f".into(), "g".into()], attributes, definitions.clone());
+        let attributes: Vec<Attribute> = columns.iter().map(attribute).collect();
+        let families: Vec<String> = vec!["f".into(), "g".into()];
+        let bare = TableSchema::new(table.to_owned(), families.clone(), attributes.clone(), Vec::new());
+        let ground = Ground::new(&columns, &rows, most_rows);
+        let made: Vec<Made> = (0..rng.usize(0..=5)).map(|i| random_definition(i, &ground, &bare, rng)).collect();
+        let definitions = made.iter().map(|m| m.definition.clone()).collect();
+        let schema = TableSchema::new(table.to_owned(), families, attributes, definitions);
         let mut fixture = Self {
             table: table.to_owned(),
             columns,
@@ -64,7 +82,7 @@ impl Fixture {
             rows,
             has_outdated_undisputed: rng.bool(),
             most_rows,
-            definitions,
+            made,
             entries: Vec::new(),
         };
         fixture.entries = fixture.right_entries(rng);
@@ -73,22 +91,38 @@ impl Fixture {
         fixture
     }
 
-    /// The column of an attribute code.
-    pub fn column_of(&self, code: u16) -> usize {
-        self.columns.iter().position(|c| c.code == code).unwrap()
+    pub fn ground(&self) -> Ground<'_> {
+        Ground::new(&self.columns, &self.rows, self.most_rows)
+    }
+
+    /// The definitions that may be read.
+    pub fn active(&self) -> impl Iterator<Item = &Made> {
+        self.made.iter().filter(|m| m.definition.state == Lifecycle::Active)
     }
 
     fn right_entries(&self, rng: &mut Rng) -> Vec<Entry> {
         let mut entries = Vec::new();
-        for (number, definition) in self.definitions.iter().enumerate() {
+        for (number, made) in self.made.iter().enumerate() {
             // Nothing may be read of a definition that is not active: it has wrong entries only.
-            if definition.state != Lifecycle::Active {
+            if made.definition.state != Lifecycle::Active {
                 continue;
             }
             for (row, held) in &self.rows {
-                for terms in self.combinations(definition, held) {
-                    let key = entry::encode(definition, &terms.concat(), row).unwrap();
-                    entries.push(Entry { definition: number, key, disputed: rng.u8(0..6) == 0, right: true });
+                if made.filter.as_ref().is_some_and(|f| oracle::truth(f, row, held) != Some(true)) {
+                    continue;
+                }
+                for terms in made.combinations(held) {
+                    let key = entry::encode(&made.definition, &terms.concat(), row).unwrap();
+                    let disputed = rng.u8(0..6) == 0;
+                    // What a disputed entry covers may be anything.
+                    let anything = disputed && rng.bool();
+                    let covered = made.covered.iter().flat_map(|c| match held[*c].elements() {
+                        _ if anything => encoded(&V::random(self.columns[*c].kind, rng)),
+                        [one] => encoded(one),
+                        _ => vec![term::NULL],
+                    });
+                    let covered = covered.collect();
+                    entries.push(Entry { definition: number, key, covered, disputed, right: true });
                 }
             }
         }
@@ -100,7 +134,7 @@ impl Fixture {
         let right: BTreeSet<&[u8]> = self.entries.iter().map(|e| e.key.as_slice()).collect();
         let rows: Vec<&Vec<u8>> = self.rows.keys().collect();
         let mut wrong: BTreeMap<Vec<u8>, Entry> = BTreeMap::new();
-        for (number, definition) in self.definitions.iter().enumerate() {
+        for (number, made) in self.made.iter().enumerate() {
             for _ in 0..rng.usize(0..self.most_rows / 2) {
                 let row = match rng.u8(0..5) {
                     0 => random_key(rng, self.most_rows),
@@ -108,44 +142,24 @@ impl Fixture {
                     _ => rows[rng.usize(0..rows.len())].clone(),
                 };
                 let mut terms = Vec::new();
-                for (place, of) in definition.terms.iter().enumerate() {
-                    let column = &self.columns[self.column_of(of.operand.code)];
-                    if place > 0 && rng.u8(0..5) == 0 {
-                        term::encode_null(&mut terms);
+                for (place, of) in made.terms.iter().enumerate() {
+                    let value = if place > 0 && rng.u8(0..5) == 0 {
+                        vec![term::NULL]
                     } else {
-                        term::encode(&value(&V::random(column.kind, rng)), &mut terms);
-                    }
+                        encoded(&apply(&of.functions, &V::random(self.columns[of.column()].kind, rng)))
+                    };
+                    terms.extend_from_slice(&made.definition.shape(place).encode(&value).unwrap());
                 }
-                let key = entry::encode(definition, &terms, &row).unwrap();
+                let covered =
+                    made.covered.iter().flat_map(|c| encoded(&V::random(self.columns[*c].kind, rng))).collect();
+                let key = entry::encode(&made.definition, &terms, &row).unwrap();
                 if !right.contains(key.as_slice()) {
                     let disputed = !self.has_outdated_undisputed || rng.bool();
-                    wrong.insert(key.clone(), Entry { definition: number, key, disputed, right: false });
+                    wrong.insert(key.clone(), Entry { definition: number, key, covered, disputed, right: false });
                 }
             }
         }
         wrong.into_values().collect()
-    }
-
-    /// Every combination of a row's elements: none without a first term, null for a later one that is missing.
-    fn combinations(&self, definition: &Definition, held: &[Held]) -> Vec<Vec<Vec<u8>>> {
-        let mut combinations: Vec<Vec<Vec<u8>>> = vec![Vec::new()];
-        for (place, of) in definition.terms.iter().enumerate() {
-            let column = self.column_of(of.operand.code);
-            let mut elements: BTreeSet<Vec<u8>> = BTreeSet::new();
-            for element in held[column].elements() {
-                let mut encoded = Vec::new();
-                term::encode(&value(element), &mut encoded);
-                elements.insert(encoded);
-            }
-            if elements.is_empty() && place > 0 {
-                elements.insert(vec![term::NULL]);
-            }
-            combinations = combinations
-                .iter()
-                .flat_map(|c| elements.iter().map(move |e| c.iter().cloned().chain([e.clone()]).collect()))
-                .collect();
-        }
-        combinations
     }
 
     pub async fn write(&self, store: &EmbeddedStore) {
@@ -160,7 +174,7 @@ impl Fixture {
         });
         store.mutate(&self.table, base.collect(), Durability::Relaxed).await.unwrap();
         let entries = self.entries.iter().map(|e| {
-            let put = Cell::put(entry::FAMILY, entry::QUALIFIER, 7, entry::encode_value(e.disputed, &[]));
+            let put = Cell::put(entry::FAMILY, entry::QUALIFIER, 7, entry::encode_value(e.disputed, &e.covered));
             RowMutation::new(e.key.clone(), vec![put])
         });
         store.mutate(&self.schema.index_table(), entries.collect(), Durability::Relaxed).await.unwrap();
@@ -195,16 +209,88 @@ fn random_held(column: &Column, rng: &mut Rng) -> Held {
     }
 }
 
-fn random_definition(i: usize, columns: &[Column], rng: &mut Rng) -> Definition {
-    let mut codes: Vec<u16> = columns.iter().map(|c| c.code).collect();
-    rng.shuffle(&mut codes);
-    codes.truncate(rng.usize(1..=3));
-    Definition {
+fn random_definition(i: usize, ground: &Ground<'_>, bare: &TableSchema, rng: &mut Rng) -> Made {
+    let columns = ground.columns;
+    let mut numbers: Vec<usize> = (0..columns.len()).collect();
+    rng.shuffle(&mut numbers);
+    let terms: Vec<Operand> = numbers.iter().take(rng.usize(1..=3)).map(|c| ground.of_column(*c, rng)).collect();
+    rng.shuffle(&mut numbers);
+    numbers.retain(|c| !columns[*c].array);
+    numbers.truncate(if rng.u8(0..3) == 0 { rng.usize(0..=3) } else { 0 });
+    let as_term = |operand: &Operand, rng: &mut Rng| schema::Term {
+        operand: schema::Operand {
+            code: columns[operand.column()].code,
+            functions: operand
+                .functions
+                .iter()
+                .map(|f| match f {
+                    Fun::Trim => Function::Trim,
+                    Fun::Lower => Function::Lower,
+                    Fun::Nfkc => Function::Nfkc,
+                })
+                .collect(),
+        },
+        descending: rng.u8(0..3) == 0,
+    };
+    let filter = (rng.u8(0..4) == 0).then(|| {
+        let column = rng.usize(0..columns.len());
+        let operand = ground.of_column(column, rng);
+        let one = ground.test(operand, rng);
+        if rng.bool() { one } else { Cond::Or(vec![one, ground.test(ground.of_column(column, rng), rng)]) }
+    });
+    let bound = filter.as_ref().map(|filter| {
+        let text = Speller { columns, rng, parameters: None }.cond(filter);
+        query::filter(&text, bare).unwrap()
+    });
+    let definition = Definition {
         ordered: rng.bool(),
         salts: rng.u8(1..=4),
         state: if rng.u8(0..8) == 0 { Lifecycle::Building } else { Lifecycle::Active },
-        ..Definition::new(format!("d{i}"), [0xFFFF, 1, 2, 0xFF, 0xFF00][i], codes)
+        covered: numbers.iter().map(|c| columns[*c].code).collect(),
+        filter: bound,
+        value_limit: [0, 16, 256][rng.usize(0..3)],
+        ..Definition::new(
+            format!("d{i}"),
+            [0xFFFF, 1, 2, 0xFF, 0xFF00][i],
+            terms.iter().map(|t| as_term(t, rng)).collect::<Vec<_>>(),
+        )
+    };
+    Made { terms, filter, covered: numbers, definition }
+}
+
+impl Operand {
+    /// The column; the operand is not the row key.
+    pub fn column(&self) -> usize {
+        let Name::Column(column) = self.name else { panic!("the row key is no column") };
+        column
     }
+}
+
+impl Made {
+    /// The terms of every entry a row has: none without a first term, null for a later one that is missing.
+    fn combinations(&self, held: &[Held]) -> Vec<Vec<Vec<u8>>> {
+        let mut combinations: Vec<Vec<Vec<u8>>> = vec![Vec::new()];
+        for (place, of) in self.terms.iter().enumerate() {
+            let shape = self.definition.shape(place);
+            let values = held[of.column()].elements().iter().map(|element| encoded(&apply(&of.functions, element)));
+            let mut elements: BTreeSet<Vec<u8>> = values.collect();
+            if elements.is_empty() && place > 0 {
+                elements.insert(vec![term::NULL]);
+            }
+            let forms: Vec<Vec<u8>> = elements.iter().map(|e| shape.encode(e).unwrap().into_owned()).collect();
+            combinations = combinations
+                .iter()
+                .flat_map(|c| forms.iter().map(move |e| c.iter().cloned().chain([e.clone()]).collect()))
+                .collect();
+        }
+        combinations
+    }
+}
+
+fn encoded(v: &V) -> Vec<u8> {
+    let mut out = Vec::new();
+    term::encode(&value(v), &mut out);
+    out
 }
 
 fn attribute(column: &Column) -> Attribute {
@@ -258,15 +344,16 @@ impl fmt::Display for Fixture {
             let array = if c.array { "[]" } else { "" };
             writeln!(f, "  {} {:?}{array} {:?} code {}", c.name, c.kind, c.encoding, c.code)?;
         }
-        for d in &self.definitions {
-            let (names, codes) = (self.schema.term_names(d), &d.terms);
-            writeln!(f, "  {} {names:?} {codes:?} ordered {} salts {} {:?}", d.name, d.ordered, d.salts, d.state)?;
+        for made in &self.made {
+            let d = &made.definition;
+            let (words, limit) = (self.schema.describe(d), d.value_limit);
+            writeln!(f, "  {} {words} salts {} limit {limit} {:?} {:?}", d.name, d.salts, d.state, made.filter)?;
         }
         for (key, held) in &self.rows {
             writeln!(f, "  row {} {held:?}", key.escape_ascii())?;
         }
         for e in self.entries.iter().filter(|e| !e.right) {
-            let name = &self.definitions[e.definition].name;
+            let name = &self.made[e.definition].definition.name;
             writeln!(f, "  wrong in {name}, disputed {}: {}", e.disputed, e.key.escape_ascii())?;
         }
         Ok(())

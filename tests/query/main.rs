@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod choppy;
+mod cond;
 mod data;
 mod fixture;
 mod judge;
@@ -84,6 +85,13 @@ fn every_query_form_against_brute_force() {
 fn rows_that_move_and_stores_that_fail() {
     block_on(moving::a_row_that_moves_is_not_doubled(&open().1));
     block_on(moving::a_failed_query_does_not_end_as_if_it_were_complete(&open().1));
+}
+
+#[test]
+fn pages_tokens_and_bounds() {
+    block_on(moving::pages_are_whole_while_other_rows_change(&open().1));
+    block_on(moving::tokens_go_out_of_date_with_their_plan(&open().1));
+    block_on(moving::what_a_query_may_take(&open().1));
 }
 
 /// A server runs queries on threads of its own.

@@ -9,6 +9,7 @@ use super::result::ResultRow;
 use super::sink::{PAGE, Sink};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Row;
+use crate::query::Consistency;
 use crate::query::bind::{Column, Output};
 use crate::query::page::Place;
 use crate::query::plan::{IndexPath, Path, Plan, Reading, RowsPath, Sorting, columns_of};
@@ -328,6 +329,8 @@ impl Cursor {
         let plan = Arc::clone(&self.plan);
         let Reading::Paths(paths) = &plan.reading else { return Ok(()) };
         let Some(Path::Index(index)) = paths.get(path) else { return Ok(()) };
+        // Which path returns a row must not depend on what its entries tell early.
+        let pages = plan.page.is_some() && plan.scattered;
         // What can be told from the entry is told first; the base rows of the rest are got together.
         let mut keys = Vec::new();
         let mut pending: Vec<(&Entry, bool)> = Vec::with_capacity(entries.len());
@@ -364,7 +367,7 @@ impl Cursor {
             let base = BaseRow::decode(row, &plan.slots, &how.slots, plan.key.as_deref());
             if !base.gives(entry.terms(), index)? {
                 self.actuals.dropped_by_verification += 1;
-            } else if base.satisfies(&plan.query.predicate)? {
+            } else if base.satisfies(&plan.query.predicate)? && (!pages || base.satisfies(&index.residual)?) {
                 self.accept(&Found::Base(&base), (path, entry.place()))?;
             }
         }
@@ -395,7 +398,10 @@ fn entry_row<'a>(entry: &'a Entry, index: &IndexPath, plan: &Plan, how: &EntryRe
     if !how.split {
         return Ok(EntryRow::bare(entry.row()));
     }
-    EntryRow::new(entry.row(), entry.terms(), entry.covered()?, index, &plan.slots)
+    // Unlike its terms, what a right entry covers may be wrong where it is disputed.
+    let is_certain = plan.consistency == Consistency::Indexed && !entry.disputed;
+    let covered = if is_certain { entry.covered()? } else { &[] };
+    EntryRow::new(entry.row(), entry.terms(), covered, index, &plan.slots)
 }
 
 impl EntryReading {
@@ -420,6 +426,11 @@ impl EntryReading {
         // On a later page, whether a row was met before may depend on the terms of other paths.
         let asked = if plan.page.is_some() && plan.scattered { plan.slots.len() } else { plan.query.slots.len() };
         let mut slots: Vec<usize> = (0..asked).chain(index.terms.iter().copied()).collect();
+        index.filter.visit(&mut |test| {
+            if let Column::Attribute(slot) = test.column {
+                slots.push(slot);
+            }
+        });
         slots.sort_unstable();
         slots.dedup();
         let columns = columns_of(&plan.slots, slots.iter().copied());

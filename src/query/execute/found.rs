@@ -100,11 +100,14 @@ impl BaseRow {
     }
 
     /// Whether the row's values give an entry with these terms: one element of each attribute, null for a later attribute
-    /// that has none.
+    /// that has none; and the filter lets it through.
     ///
     /// # Errors
     /// [`Corrupt`](crate::error::ErrorKind::Corrupt) when `terms` are no terms.
     pub(super) fn gives(&self, mut terms: &[u8], path: &IndexPath) -> Result<bool> {
+        if !self.satisfies(&path.filter)? {
+            return Ok(false);
+        }
         for (place, slot) in path.terms.iter().enumerate() {
             let shape = path.definition.shape(place);
             let (one, rest) = terms.split_at(shape.len(terms)?);
@@ -132,6 +135,9 @@ impl BaseRow {
     /// # Errors
     /// None for rows that were decoded here.
     pub(super) fn entries(&self, path: &IndexPath, see: &mut dyn FnMut(&[u8]) -> bool) -> Result<()> {
+        if !self.satisfies(&path.filter)? {
+            return Ok(());
+        }
         let mut choices: Vec<Vec<Cow<'_, [u8]>>> = Vec::with_capacity(path.terms.len());
         for (place, slot) in path.terms.iter().enumerate() {
             let shape = path.definition.shape(place);

@@ -32,10 +32,15 @@ impl ResultRow {
 
     /// What it takes in memory, in bytes.
     pub(super) fn weight(&self) -> u64 {
-        let text = |value: &Value| if let Value::Text(text) = value { text.capacity() } else { 0 };
+        let outside = |value: &Value| match value {
+            Value::Text(text) => text.capacity(),
+            Value::Bytes(bytes) => bytes.len(),
+            Value::Decimal(decimal) => decimal.size(),
+            Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Timestamp(_) => 0,
+        };
         let elements = |value: &AttributeValue| match value {
-            AttributeValue::One(value) => text(value),
-            AttributeValue::Many(values) => values.iter().map(|v| text(v) + size_of::<Value>()).sum(),
+            AttributeValue::One(value) => outside(value),
+            AttributeValue::Many(values) => values.iter().map(|v| outside(v) + size_of::<Value>()).sum(),
         };
         let values: usize = self.values.iter().flatten().map(elements).sum();
         (values + size_of::<Self>() + self.values.capacity() * size_of::<Option<AttributeValue>>()) as u64

@@ -17,6 +17,9 @@ pub(super) fn refusal(query: &BoundQuery, schema: &TableSchema) -> String {
     let mut message =
         format!("no index of table {table} finds the rows with {}", clipped(&query.predicate.to_string()));
     if needed.is_empty() {
+        if let Some(key) = schema.key().filter(|_| query.slots.iter().any(|s| s.attribute.key_part.is_some())) {
+            message.push_str(&format!("; tests of the leading parts of the row key do: {key}"));
+        }
         message.push_str("; allow a scan of the whole table with --allow-scan");
         return message;
     }

@@ -100,6 +100,11 @@ impl Finder<'_> {
                 let Some(covered) = definition.covered.iter().map(|code| self.slot(&plain(code))).collect() else {
                     break;
                 };
+                let filter = match &definition.filter {
+                    Some(filter) => partial::predicate(&filter.tree, &mut |operand| self.slot(operand)),
+                    None => Some(Predicate::And(Vec::new())),
+                };
+                let Some(filter) = filter else { break };
                 let answered = |i: usize| {
                     let told = definition.filter.as_ref();
                     shape.answers(i) || told.is_some_and(|f| partial::tells(&f.tree, &conjuncts[i], &self.found.slots))
@@ -110,6 +115,7 @@ impl Finder<'_> {
                     definition: Arc::new(definition.clone()),
                     terms,
                     covered,
+                    filter,
                     ranges: shape.ranges,
                     fixed: shape.fixed,
                     restricted: shape.used.len(),

@@ -34,8 +34,8 @@ fn by_entries(index: &IndexPath, order: &[Order], slots: &[Slot]) -> Sorting {
                 }
                 let shape = index.definition.shape(place);
                 place += 1;
-                let is_long = slots[slot].attribute.kind.scalar == ScalarType::Text;
-                (key.descending != shape.descending, shape.limit > 0 && is_long)
+                let may_be_long = matches!(slots[slot].attribute.kind.scalar, ScalarType::Text | ScalarType::Bytes);
+                (key.descending != shape.descending, shape.limit > 0 && may_be_long)
             }
         };
         if *backwards.get_or_insert(reversed) != reversed {

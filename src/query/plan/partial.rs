@@ -2,6 +2,7 @@
 
 use crate::query::bind::{Column, Predicate, Slot, Test};
 use crate::schema::{FilterTree, Operand};
+use std::sync::Arc;
 
 /// Whether every row for which all `conjuncts` hold satisfies a filter, as far as their structure tells.
 pub(super) fn is_implied(filter: &FilterTree, conjuncts: &[Predicate], slots: &[Slot]) -> bool {
@@ -29,6 +30,20 @@ pub(super) fn tells(filter: &FilterTree, conjunct: &Predicate, slots: &[Slot]) -
         FilterTree::Or(parts) => !parts.is_empty() && parts.iter().all(|part| tells(part, conjunct, slots)),
         FilterTree::Test { operand, condition } => is_of(test, operand, slots) && condition.implies(&test.condition),
     }
+}
+
+/// A filter as a predicate over slots; none if an attribute is not there.
+pub(super) fn predicate(filter: &FilterTree, slot: &mut dyn FnMut(&Operand) -> Option<usize>) -> Option<Predicate> {
+    let mut all = |parts: &[FilterTree]| parts.iter().map(|part| predicate(part, slot)).collect::<Option<_>>();
+    Some(match filter {
+        FilterTree::And(parts) => Predicate::And(all(parts)?),
+        FilterTree::Or(parts) => Predicate::Or(all(parts)?),
+        FilterTree::Test { operand, condition } => Predicate::Test(Arc::new(Test {
+            column: Column::Attribute(slot(operand)?),
+            condition: condition.clone(),
+            text: String::new(),
+        })),
+    })
 }
 
 fn is_of(test: &Test, operand: &Operand, slots: &[Slot]) -> bool {

@@ -92,6 +92,8 @@ pub(crate) struct IndexPath {
     pub(crate) terms: Vec<usize>,
     /// Where its covered columns are there.
     pub(crate) covered: Vec<usize>,
+    /// What a row must satisfy to have entries; true where the definition is not partial.
+    pub(crate) filter: Predicate,
     /// Where its entries are: sorted, and apart from each other.
     pub(crate) ranges: Vec<EntryRange>,
     /// So many leading terms have one and the same value in all entries read.

@@ -69,8 +69,8 @@ impl Key {
                     return unfit("the last part runs to the end of the key; leave its separator out".to_owned());
                 }
                 PartKind::Hash { hash, of, len } => {
-                    if *len == 0 || *len > hash.len() {
-                        return unfit(format!("expected 1 to {} bytes of {hash}, found {len}", hash.len()));
+                    if *len == 0 || *len > hash.width() {
+                        return unfit(format!("expected 1 to {} bytes of {hash}, found {len}", hash.width()));
                     }
                     if of.is_empty() {
                         return unfit("expected the names of the parts that are hashed, found none".to_owned());

@@ -63,7 +63,7 @@ pub enum Hash {
 
 impl Hash {
     /// Bytes of the whole hash.
-    pub fn len(self) -> u8 {
+    pub fn width(self) -> u8 {
         match self {
             Self::Md5 => 16,
             Self::Xxh3 => 8,
@@ -137,11 +137,10 @@ impl KeyPart {
         let found = &out[start..];
         match self.kind.extent() {
             None => {}
+            Some(Extent::Fixed(len)) if found.len() == usize::from(len) => {}
             Some(Extent::Fixed(len)) => {
-                if found.len() != usize::from(len) {
-                    let what = format!("expected {len} bytes, found {}: {}", found.len(), found.escape_ascii());
-                    return Err(self.unfit(what));
-                }
+                let what = format!("expected {len} bytes, found {}: {}", found.len(), found.escape_ascii());
+                return Err(self.unfit(what));
             }
             Some(Extent::Separated(separator)) => {
                 if found.contains(&separator) {

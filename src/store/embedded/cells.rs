@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::row::{Found, RowBuilder};
-use super::{error, key};
+use super::{error, key as keys};
 use crate::error::Result;
 use crate::model::Row;
 use bytes::Bytes;
@@ -16,11 +16,16 @@ pub(super) fn pair(guard: Option<fjall::Guard>) -> Result<Option<Pair>> {
     guard.map(|g| g.into_inner().map(|(k, v)| (k.into(), v.into())).map_err(|e| error::store("reading", e))).transpose()
 }
 
+/// The next key of an iterator.
+pub(super) fn key(guard: Option<fjall::Guard>) -> Result<Option<Bytes>> {
+    guard.map(|g| g.key().map(Bytes::from).map_err(|e| error::store("reading", e))).transpose()
+}
+
 /// Reads one row.
 pub(super) fn read_row(snapshot: &Snapshot, keyspace: &Keyspace, key: &Bytes, builder: &mut RowBuilder) -> Result<Row> {
-    let prefix = key::row_prefix(key);
+    let prefix = keys::row_prefix(key);
     let mut end = prefix.clone();
-    key::after_run(&mut end);
+    keys::after_run(&mut end);
     let mut cells = snapshot.range::<&Vec<u8>, _>(keyspace, &prefix..&end);
     builder.start_at(prefix.into(), key.clone());
     while let Some((key, value)) = pair(cells.next())? {
@@ -39,7 +44,7 @@ pub(super) fn read_row(snapshot: &Snapshot, keyspace: &Keyspace, key: &Bytes, bu
 pub(super) struct Rows {
     snapshot: Snapshot,
     keyspace: Keyspace,
-    range: key::KeyRange,
+    range: keys::KeyRange,
     cells: Iter,
     reversed: bool,
     builder: RowBuilder,
@@ -52,7 +57,7 @@ impl Rows {
     pub(super) fn new(
         snapshot: Snapshot,
         keyspace: Keyspace,
-        range: key::KeyRange,
+        range: keys::KeyRange,
         reversed: bool,
         plan: Plan,
     ) -> Self {
@@ -68,7 +73,7 @@ impl Rows {
     /// Goes on at a key above the last one read.
     fn skip_to(&mut self, key: Vec<u8>) {
         self.range.0 = Bound::Included(key);
-        if !key::is_empty(&self.range) {
+        if !keys::is_empty(&self.range) {
             self.cells = self.snapshot.range::<Vec<u8>, _>(&self.keyspace, self.range.clone());
         }
     }

@@ -3,17 +3,19 @@
 //! Being one, it can number change-log records in the order in which they are committed, and one `fsync` serves every
 //! write that was waiting.
 
-use super::log::Log;
+use super::batch::Batch;
+use super::hot::Hot;
+use super::key;
+use super::purge::{self, Extent};
 use super::tables::{Table, Tables};
 use super::write::Write;
 use super::{DurabilityMode, error};
-use crate::clock;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::wire;
 use crate::store::Durability;
-use fjall::{Database, OwnedWriteBatch, PersistMode};
+use bytes::Bytes;
+use fjall::{Database, PersistMode};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -23,12 +25,30 @@ const GROUP_BYTES: usize = 8 << 20;
 const QUEUE_UNITS: u32 = 64 << 10;
 const UNIT: usize = 1 << 10;
 
-/// A write, or nothing but a wish for durability.
+/// What a caller wants.
 struct Request {
-    write: Option<(Arc<Table>, Write)>,
+    work: Work,
     durable: bool,
     done: oneshot::Sender<Result<()>>,
     _waits: Option<OwnedSemaphorePermit>,
+}
+
+enum Work {
+    /// Nothing but that everything before is durable.
+    Sync,
+    Write(Arc<Table>, Write),
+    /// What to write depends on what is stored. Whoever decides adds to the batch last of all, when nothing can fail.
+    Decide(Box<dyn FnOnce(&mut Batch<'_>) -> Result<()> + Send>),
+}
+
+impl Work {
+    /// Roughly, in bytes.
+    fn size(&self) -> usize {
+        match self {
+            Self::Write(_, write) => write.size,
+            Self::Sync | Self::Decide(_) => 0,
+        }
+    }
 }
 
 /// The handle of the thread. Dropping it waits until all requests are answered.
@@ -49,6 +69,7 @@ impl Committer {
             mode,
             incoming,
             failed: Arc::clone(&failed),
+            hot: Hot::default(),
         };
         let thread = std::thread::Builder::new().name("sideindex-commit".to_owned()).spawn(move || worker.run())?;
         let room = Arc::new(Semaphore::new(QUEUE_UNITS as usize));
@@ -60,25 +81,37 @@ impl Committer {
         let units = u32::try_from(write.size / UNIT + 1).unwrap_or(QUEUE_UNITS).min(QUEUE_UNITS);
         // Nobody closes the semaphore; were it closed, there would be no bound, and nothing else would be wrong.
         let waits = Arc::clone(&self.room).acquire_many_owned(units).await.ok();
-        self.request(Some((table, write)), durability == Durability::Durable, waits).await
+        self.request(Work::Write(table, write), durability == Durability::Durable, waits).await
+    }
+
+    /// Lets the committer decide what to write, with everything committed before in sight.
+    pub(super) async fn decide<T: Send + 'static>(
+        &self,
+        durability: Durability,
+        decide: impl FnOnce(&mut Batch<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let answer = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&answer);
+        let work = Work::Decide(Box::new(move |batch| {
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(decide(batch)?);
+            Ok(())
+        }));
+        self.request(work, durability == Durability::Durable, None).await?;
+        let decided = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        decided.ok_or_else(|| Error::new(ErrorKind::Internal, "expected an answer of the committer"))
     }
 
     /// Makes everything committed before durable.
     pub(super) async fn sync(&self) -> Result<()> {
-        self.request(None, true, None).await
+        self.request(Work::Sync, true, None).await
     }
 
-    async fn request(
-        &self,
-        write: Option<(Arc<Table>, Write)>,
-        durable: bool,
-        waits: Option<OwnedSemaphorePermit>,
-    ) -> Result<()> {
+    async fn request(&self, work: Work, durable: bool, waits: Option<OwnedSemaphorePermit>) -> Result<()> {
         if self.failed.load(Ordering::Acquire) {
             return Err(ended());
         }
         let (done, answer) = oneshot::channel();
-        let request = Request { write, durable, done, _waits: waits };
+        let request = Request { work, durable, done, _waits: waits };
         self.requests.as_ref().and_then(|r| r.send(request).ok()).ok_or_else(ended)?;
         answer.await.unwrap_or_else(|_| Err(ended()))
     }
@@ -105,19 +138,20 @@ struct Worker {
     mode: DurabilityMode,
     incoming: mpsc::Receiver<Request>,
     failed: Arc<AtomicBool>,
+    hot: Hot,
 }
 
 impl Worker {
-    fn run(self) {
+    fn run(mut self) {
         // Callers whose request goes unanswered take it for a failed commit; this is for all others.
-        let _fail_if_panicking = FailOnPanic(&self);
+        let _fail_if_panicking = FailOnPanic { failed: Arc::clone(&self.failed), tables: Arc::clone(&self.tables) };
         while let Ok(first) = self.incoming.recv() {
-            let mut size = first.write.as_ref().map_or(0, |(_, w)| w.size);
+            let mut size = first.work.size();
             let mut group = vec![first];
             while size < GROUP_BYTES
                 && let Ok(next) = self.incoming.try_recv()
             {
-                size += next.write.as_ref().map_or(0, |(_, w)| w.size);
+                size += next.work.size();
                 group.push(next);
             }
             self.commit(group);
@@ -129,71 +163,91 @@ impl Worker {
         }
     }
 
-    fn commit(&self, group: Vec<Request>) {
+    fn commit(&mut self, group: Vec<Request>) {
         let durable = self.mode == DurabilityMode::Fsync && group.iter().any(|r| r.durable);
         let mode = if durable { PersistMode::SyncAll } else { PersistMode::Buffer };
         let mut answers = Vec::with_capacity(group.len());
-        let mut logged: Vec<Arc<Table>> = Vec::new();
-        let cells = group.iter().filter_map(|r| r.write.as_ref()).map(|(_, w)| w.cells.len() + w.logged.len()).sum();
-        let mut batch = OwnedWriteBatch::with_capacity(self.database.clone(), cells).durability(Some(mode));
-        for request in group {
-            if let Some((table, write)) = request.write {
-                self.append(&mut batch, &table, &write);
-                for (key, value) in write.cells {
-                    batch.insert(&table.keyspace, key, value);
-                }
-                if table.is_logged() && !logged.iter().any(|t| Arc::ptr_eq(t, &table)) {
-                    logged.push(table);
-                }
-            }
-            answers.push((request.done, request._waits));
-        }
-        let result = if self.failed.load(Ordering::Acquire) {
-            Err(None)
-        } else if batch.is_empty() {
-            self.database.persist(mode).map_err(|e| Some(Arc::new(e)))
-        } else {
-            batch.commit().map_err(|e| Some(Arc::new(e)))
+        let pairs = |work: &Work| match work {
+            Work::Write(_, write) => write.cells.len() + write.logged.len(),
+            Work::Sync | Work::Decide(_) => 0,
         };
-        if result.is_ok() {
-            logged.iter().filter_map(|t| t.log().ok()).for_each(Log::publish);
-        } else {
-            self.fail();
+        let pairs = group.iter().map(|r| pairs(&r.work)).sum();
+        let mut batch = Batch::new(&self.database, &self.tables, pairs);
+        let mut remains: Vec<(Arc<Table>, Bytes)> = Vec::new();
+        let mut result = if self.failed.load(Ordering::Acquire) { Err(None) } else { Ok(()) };
+        for request in group {
+            let mut decided = Ok(());
+            match request.work {
+                Work::Sync => {}
+                Work::Write(table, write) => {
+                    let hot = |(row, cell): &(u64, usize)| {
+                        self.hot.marked(&table.keyspace, *row).then(|| write.cells[*cell].0.clone())
+                    };
+                    let found: Vec<Bytes> = write.marks.iter().filter_map(hot).collect();
+                    remains.extend(found.into_iter().map(|key| (Arc::clone(&table), key)));
+                    batch.write(&table, write);
+                }
+                Work::Decide(decide) if result.is_ok() => {
+                    result = batch.settle().map_err(|e| Some(Arc::new(e)));
+                    if result.is_ok() {
+                        decided = decide(&mut batch);
+                        // A batch writes and removes no pair twice.
+                        result = batch.settle().map_err(|e| Some(Arc::new(e)));
+                    }
+                }
+                Work::Decide(_) => {}
+            }
+            answers.push((request.done, request._waits, decided));
         }
-        for (done, _room) in answers {
+        if result.is_ok() {
+            result = batch.commit(mode).map_err(|e| Some(Arc::new(e)));
+        }
+        if result.is_err() {
+            fail(&self.failed, &self.tables);
+        }
+        for (done, _room, decided) in answers {
             // Nobody listens when the caller dropped its future.
             let _ = done.send(match &result {
-                Ok(()) => Ok(()),
+                Ok(()) => decided,
                 Err(None) => Err(ended()),
                 Err(Some(e)) => Err(error::commit(e)),
             });
         }
+        if result.is_ok() {
+            remains.iter().for_each(|(table, cell)| self.purge(table, cell));
+        }
     }
 
-    /// Nothing more will be written.
-    fn fail(&self) {
-        self.failed.store(true, Ordering::Release);
-        self.tables.fail_logs();
-    }
-
-    /// Adds the change-log records of a write.
-    fn append(&self, batch: &mut OwnedWriteBatch, table: &Table, write: &Write) {
-        let Ok(log) = table.log() else { return };
-        let mut tail = log.tail();
-        tail.append_time = tail.append_time.max(clock::now());
-        for mutation in &write.logged {
-            tail.number += 1;
-            batch.insert(self.tables.log_keyspace(), log.key(tail.number), wire::encode(mutation, tail.append_time));
+    /// Removes what markers hide in the row of a cell, and has it written to files, where what was removed is dropped: in
+    /// memory both would still be read past. Whoever wrote has been answered already, and a row that isn't purged costs
+    /// time, nothing else.
+    fn purge(&self, table: &Table, cell: &Bytes) {
+        let mut batch = Batch::new(&self.database, &self.tables, 0);
+        let purged = key::split_row(cell)
+            .and_then(|(row, _)| purge::row(&mut batch, table, &row, Extent::Hidden))
+            .and_then(|_| batch.commit(PersistMode::Buffer).map_err(|e| error::store("removing what is hidden", e)))
+            .and_then(|()| table.keyspace.rotate_memtable().map_err(|e| error::store("writing files", e)));
+        if let Err(e) = purged {
+            tracing::warn!("table {}: {e}", table.descriptor.name);
         }
     }
 }
 
-struct FailOnPanic<'a>(&'a Worker);
+/// Nothing more will be written.
+fn fail(failed: &AtomicBool, tables: &Tables) {
+    failed.store(true, Ordering::Release);
+    tables.fail_logs();
+}
 
-impl Drop for FailOnPanic<'_> {
+struct FailOnPanic {
+    failed: Arc<AtomicBool>,
+    tables: Arc<Tables>,
+}
+
+impl Drop for FailOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.fail();
+            fail(&self.failed, &self.tables);
         }
     }
 }

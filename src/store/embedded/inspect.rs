@@ -47,6 +47,14 @@ impl Inspection {
         &self.store
     }
 
+    /// Number of the last record that was trimmed from a table's change log; 0 when none was.
+    ///
+    /// # Errors
+    /// As [`EmbeddedStore::log_head`].
+    pub fn log_start(&self, table: &str) -> Result<u64> {
+        Ok(self.store.0.tables.get(table)?.log()?.tail().trimmed)
+    }
+
     /// Roughly how many cells a table has, hidden ones included.
     ///
     /// # Errors

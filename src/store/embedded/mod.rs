@@ -8,16 +8,21 @@
 //! One keyspace per table holds its cells, one key-value pair each; one holds all change logs; one the descriptors.
 //! Everything of one commit is in one fjall batch, so cells and their change-log records appear and survive together.
 
+mod batch;
 mod cells;
 mod commit;
+mod compact;
+mod decide;
 mod directory;
 mod error;
+mod hot;
 mod inspect;
 mod journal;
 mod key;
 mod layout;
 mod log;
 mod plan;
+mod purge;
 mod read;
 mod resolve;
 mod row;
@@ -25,9 +30,11 @@ mod scan;
 mod tables;
 mod write;
 
+pub use compact::Compaction;
 pub use inspect::Inspection;
+pub use log::LogHold;
 
-use super::{Capabilities, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
+use super::{Capabilities, ColumnCheck, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
 use crate::error::Result;
 use crate::model::{ChangeEvent, Row, RowMutation};
 use async_trait::async_trait;
@@ -35,6 +42,7 @@ use bytes::Bytes;
 use read::View;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tables::Tables;
 
 /// What an acknowledged durable write survives.
@@ -57,12 +65,23 @@ pub struct Options {
     /// How much each table (and the change logs together) collects in memory before it is written to a file, in bytes. A
     /// table keeps what it was created with. Up to five times this may be held while files are being written.
     pub memtable_bytes: u64,
+    /// How large the change log of a table may get, in bytes of records. A writer that would make it larger waits, and is
+    /// refused after [`log_wait`](Self::log_wait), or at once when nobody reads the log.
+    pub log_bytes: u64,
+    /// How long a writer waits for room in a change log.
+    pub log_wait: Duration,
 }
 
 impl Default for Options {
-    /// `Fsync`, 64 MiB of cache, 16 MiB per table.
+    /// `Fsync`, 64 MiB of cache, 16 MiB per table, 1 GiB of change log, 30 seconds of waiting.
     fn default() -> Self {
-        Self { durability: DurabilityMode::Fsync, cache_bytes: 64 << 20, memtable_bytes: 16 << 20 }
+        Self {
+            durability: DurabilityMode::Fsync,
+            cache_bytes: 64 << 20,
+            memtable_bytes: 16 << 20,
+            log_bytes: 1 << 30,
+            log_wait: Duration::from_secs(30),
+        }
     }
 }
 
@@ -75,7 +94,8 @@ impl Default for Options {
 ///   way.
 /// * A failed commit ends all writing: what is durable is then known only after reopening. Reads go on.
 ///
-/// Nothing is ever purged: hidden cells, markers and superseded versions stay in the files, and so do change-log records.
+/// What markers hide stays in the files until [`compact`](Self::compact), except in rows that gather many markers: of those
+/// what is hidden is removed on the way, and the markers that hide most stay.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -142,7 +162,8 @@ impl EmbeddedStore {
     /// their stored size reaches `max_bytes`; one at least, if there is one and `max_records` is not 0.
     ///
     /// # Errors
-    /// As [`log_head`](Self::log_head); [`Corrupt`](crate::error::ErrorKind::Corrupt) for a missing or broken record.
+    /// As [`log_head`](Self::log_head); [`NotFound`](crate::error::ErrorKind::NotFound) when some of them were trimmed,
+    /// [`Corrupt`](crate::error::ErrorKind::Corrupt) for a missing or broken record.
     pub fn read_log(&self, table: &str, after: u64, max_records: usize, max_bytes: usize) -> Result<Vec<ChangeEvent>> {
         let table = self.0.tables.get(table)?;
         let snapshot = self.0.database.snapshot();
@@ -157,6 +178,56 @@ impl EmbeddedStore {
     /// commit.
     pub async fn log_beyond(&self, table: &str, number: u64) -> Result<u64> {
         self.0.tables.get(table)?.log()?.beyond(number).await
+    }
+
+    /// The bytes of a table's change log that were not trimmed: keys and values of its records.
+    ///
+    /// # Errors
+    /// As [`log_head`](Self::log_head).
+    pub fn log_bytes(&self, table: &str) -> Result<u64> {
+        Ok(self.0.tables.get(table)?.log()?.tail().bytes)
+    }
+
+    /// Keeps records of a table's change log from being trimmed: those after number `after`, or those that come after the last
+    /// one. Whoever reads the log holds it.
+    ///
+    /// # Errors
+    /// As [`log_head`](Self::log_head).
+    pub fn hold_log(&self, table: &str, after: Option<u64>) -> Result<LogHold> {
+        Ok(self.0.tables.get(table)?.log()?.hold(after))
+    }
+
+    /// Removes records of a table's change log up to number `upto`, but none that somebody holds, and a bounded number of
+    /// them: what is left over goes with the next call. Returns the number up to which all are gone.
+    ///
+    /// # Errors
+    /// As [`log_head`](Self::log_head); those of reading and writing.
+    pub async fn trim_log(&self, table: &str, upto: u64) -> Result<u64> {
+        let table = self.0.tables.get(table)?;
+        let old = log::old(table.log()?, &self.0.database.snapshot(), self.0.tables.log_keyspace(), upto)?;
+        self.0.committer.decide(Durability::Relaxed, move |batch| batch.trim(&table, &old)).await
+    }
+
+    /// Removes for good what no read of a table shows, or of all tables: delete markers, what they hide, and versions beyond
+    /// those that the families keep, as HBase's major compaction does. Then merges its files, which gives the space back.
+    ///
+    /// * Snapshots and open scans go on seeing what they saw. Writers are held up for one batch of rows at a time.
+    /// * A put that comes later, at or below the timestamp of a marker that was removed, is visible, exactly as in HBase.
+    ///   A base table's raw reads no longer tell of removed markers: the write helper takes the clock and what is left as
+    ///   the newest timestamp of a row, and the floor of an index built later is above what is left. Whoever writes with
+    ///   timestamps of its own compacts only when no older ones are to come.
+    /// * Each row is purged at once: a crash leaves it as it was, or purged.
+    /// * Memory is bounded by one batch of rows. It runs in a thread of its own, to its end or until the future is dropped.
+    ///
+    /// # Errors
+    /// [`NotFound`](crate::error::ErrorKind::NotFound) for an unknown table; those of reading and writing, after which some
+    /// rows are purged and others not.
+    pub async fn compact(&self, table: Option<&str>) -> Result<Compaction> {
+        let tables = match table {
+            Some(name) => vec![self.0.tables.get(name)?],
+            None => self.0.tables.current().values().cloned().collect(),
+        };
+        compact::run(Arc::clone(&self.0), tables, table.is_none()).await
     }
 
     fn now(&self) -> View {
@@ -178,7 +249,13 @@ impl Read for EmbeddedStore {
 #[async_trait]
 impl Store for EmbeddedStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { snapshots: true, raw_reads: true, atomic_put_and_delete: true, reverse_scans: true }
+        Capabilities {
+            snapshots: true,
+            raw_reads: true,
+            atomic_put_and_delete: true,
+            reverse_scans: true,
+            atomic_updates: true,
+        }
     }
 
     fn row_key_fits(&self, key: &[u8]) -> bool {
@@ -199,12 +276,26 @@ impl Store for EmbeddedStore {
 
     async fn mutate(&self, table: &str, mutations: Vec<RowMutation>, durability: Durability) -> Result<()> {
         let table = self.0.tables.get(table)?;
-        let write =
+        let mut write =
             write::prepare(&table, mutations).map_err(|e| e.within(format!("table {}", table.descriptor.name)))?;
         if write.cells.is_empty() {
             return Ok(());
         }
+        write.reserve(&table).await?;
         self.0.committer.write(table, write, durability).await
+    }
+
+    async fn increment(&self, table: &str, row: &Bytes, family: &Bytes, qualifier: &Bytes, amount: i64) -> Result<i64> {
+        let table = self.0.tables.get(table)?;
+        let counter = decide::Counter::new(&table, row, family, qualifier).await?;
+        self.0.committer.decide(Durability::Durable, move |batch| counter.add(amount, batch)).await
+    }
+
+    async fn check_and_mutate(&self, table: &str, check: &ColumnCheck, mutation: RowMutation) -> Result<bool> {
+        let table = self.0.tables.get(table)?;
+        let mut checked = decide::Checked::new(&table, check, mutation)?;
+        checked.reserve().await?;
+        self.0.committer.decide(Durability::Durable, move |batch| checked.apply(batch)).await
     }
 
     async fn sync(&self) -> Result<()> {

@@ -9,6 +9,19 @@ use crate::model::{CellKind, Timestamp};
 /// Below every timestamp.
 const NONE: Timestamp = -1;
 
+/// What a cell does, given the markers above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// A put that nothing hides.
+    Shown,
+    /// A put that a marker hides.
+    Hidden,
+    /// A marker that hides what no other does.
+    Marks,
+    /// A marker whose every put another one hides.
+    Superseded,
+}
+
 /// The markers met so far in the current family and column.
 #[derive(Debug)]
 pub(super) struct Mask {
@@ -42,21 +55,28 @@ impl Mask {
         timestamp <= self.family_below.max(self.column_below)
     }
 
-    /// Takes in a cell; whether it is a put that nothing hides.
-    pub(super) fn shows(&mut self, timestamp: Timestamp, kind: CellKind) -> bool {
-        match kind {
+    /// Takes in a cell.
+    pub(super) fn take(&mut self, timestamp: Timestamp, kind: CellKind) -> Effect {
+        let column_from = self.family_below.max(self.column_below);
+        let passed = match kind {
             CellKind::Put => {
-                return timestamp > self.family_below.max(self.column_below)
+                let shown = timestamp > column_from
                     && timestamp != self.column_exact
                     && (self.family_exact.is_empty()
                         || self.family_exact.binary_search_by(|met| timestamp.cmp(met)).is_err());
+                return if shown { Effect::Shown } else { Effect::Hidden };
             }
+            CellKind::DeleteFamily | CellKind::DeleteFamilyVersion => timestamp <= self.family_below,
+            CellKind::DeleteColumn | CellKind::DeleteVersion => timestamp <= column_from,
+        };
+        match kind {
             CellKind::DeleteFamily => self.family_below = self.family_below.max(timestamp),
             CellKind::DeleteFamilyVersion => self.family_exact.push(timestamp),
             CellKind::DeleteColumn => self.column_below = self.column_below.max(timestamp),
             // Only the last one can matter: a put at its timestamp would be the next cell.
             CellKind::DeleteVersion => self.column_exact = timestamp,
+            CellKind::Put => {}
         }
-        false
+        if passed { Effect::Superseded } else { Effect::Marks }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::key;
 use super::plan::Plan;
-use super::resolve::Mask;
+use super::resolve::{Effect, Mask};
 use crate::error::{Error, Result};
 use crate::model::{Cell, Row, Timestamp};
 use crate::schema::term;
@@ -98,8 +98,8 @@ impl RowBuilder {
         key.starts_with(&self.prefix)
     }
 
-    /// Takes in the next cell of the row, in stored order.
-    pub(super) fn push(&mut self, key: &Bytes, value: Bytes) -> Result<()> {
+    /// Takes in the next cell of the row, in stored order; what it does, and whether it is read.
+    pub(super) fn push(&mut self, key: &Bytes, value: Bytes) -> Result<(Effect, bool)> {
         self.examined += key.len() + value.len();
         let mut at = self.prefix.len();
         let rest = key.get(at..).unwrap_or_default();
@@ -135,11 +135,11 @@ impl RowBuilder {
         let (timestamp, kind) = key::split_tail(&key[at..])?;
         self.timestamp = timestamp;
         self.idle += 1;
-        let shown = self.mask.shows(timestamp, kind);
+        let effect = self.mask.take(timestamp, kind);
         let keep = if self.plan.raw {
             self.reads_column || (kind.is_family_wide() && plan.is_read())
         } else {
-            shown && self.reads_column && self.versions < plan.max_versions
+            effect == Effect::Shown && self.reads_column && self.versions < plan.max_versions
         };
         if keep {
             self.versions += 1;
@@ -156,7 +156,7 @@ impl RowBuilder {
                 value,
             });
         }
-        Ok(())
+        Ok((effect, keep))
     }
 
     /// Where to go on instead of reading cell after cell that doesn't matter: set once there were enough of them.

@@ -30,7 +30,7 @@ pub(super) struct Table {
     /// Name and VERSIONS of each family.
     pub(super) families: Vec<(Bytes, u32)>,
     pub(super) keyspace: Keyspace,
-    log: Option<Log>,
+    log: Option<Arc<Log>>,
 }
 
 impl Table {
@@ -38,12 +38,13 @@ impl Table {
         let keyspace = keyspace(database, &format!("{PREFIX}{}", descriptor.name), options)?;
         let families =
             descriptor.families.iter().map(|f| (Bytes::from(f.name.clone().into_bytes()), f.max_versions)).collect();
-        let log = descriptor.change_log.then(|| Log::open(logs, &descriptor.name)).transpose()?;
+        let log =
+            descriptor.change_log.then(|| Log::open(logs, &descriptor.name, options).map(Arc::new)).transpose()?;
         Ok(Self { descriptor, families, keyspace, log })
     }
 
     /// The table's change log.
-    pub(super) fn log(&self) -> Result<&Log> {
+    pub(super) fn log(&self) -> Result<&Arc<Log>> {
         self.log.as_ref().ok_or_else(|| Error::invalid(format!("table {} has no change log", self.descriptor.name)))
     }
 
@@ -120,7 +121,7 @@ impl Tables {
 
     /// Tells the readers of all change logs that no more records will come.
     pub(super) fn fail_logs(&self) {
-        self.current().values().filter_map(|t| t.log.as_ref()).for_each(Log::fail);
+        self.current().values().filter_map(|t| t.log.as_ref()).for_each(|log| log.fail());
     }
 
     /// Creates a table. Its keyspace comes before its descriptor: a keyspace without one is nothing.

@@ -1,11 +1,13 @@
 //! From mutations to key-value pairs, in the caller's own task.
 
 use super::key;
+use super::log::Reservation;
 use super::tables::Table;
 use crate::error::{Error, Result};
-use crate::model::{Cell, RowMutation, check_timestamp};
+use crate::model::{Cell, CellKind, RowMutation, check_timestamp};
 use crate::schema::term;
 use bytes::{Bytes, BytesMut};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The longest value, in bytes.
 const VALUE_LIMIT: usize = 256 << 20;
@@ -19,8 +21,26 @@ pub(super) struct Write {
     pub(super) cells: Vec<(Bytes, Bytes)>,
     /// The mutations for the change log; none when the table has no log.
     pub(super) logged: Vec<RowMutation>,
+    /// Room in the change log, until the records are in it.
+    pub(super) room: Option<Reservation>,
+    /// For each marker that hides more than one version: a hash of its row, and which cell it is.
+    pub(super) marks: Vec<(u64, usize)>,
     /// How much memory this takes, roughly, in bytes.
     pub(super) size: usize,
+}
+
+impl Write {
+    /// Waits for room in the table's change log.
+    ///
+    /// # Errors
+    /// [`Busy`](crate::error::ErrorKind::Busy) when there is none.
+    pub(super) async fn reserve(&mut self, table: &Table) -> Result<()> {
+        if let Ok(log) = table.log() {
+            // Half of it is for the log, whose records are about as large as the cells.
+            self.room = Some(log.reserve(self.size as u64 / 2).await?);
+        }
+        Ok(())
+    }
 }
 
 /// Checks all mutations, then encodes them. Mutations without cells are dropped.
@@ -38,7 +58,7 @@ pub(super) fn prepare(table: &Table, mutations: Vec<RowMutation>) -> Result<Writ
         })?;
         count += mutation.cells.len();
     }
-    let mut write = Write { cells: Vec::with_capacity(count), logged: Vec::new(), size };
+    let mut write = Write { cells: Vec::with_capacity(count), logged: Vec::new(), room: None, marks: Vec::new(), size };
     let mut memory = Memory { piece: BytesMut::new(), needed: size };
     let (mut prefix, mut escaped) = (Vec::new(), Vec::new());
     // In key order, so that neighbours in the batch become neighbours in memory; stable, so that the last one wins.
@@ -47,7 +67,11 @@ pub(super) fn prepare(table: &Table, mutations: Vec<RowMutation>) -> Result<Writ
     for mutation in order {
         prefix.clear();
         term::escape(&mutation.row, &mut prefix);
+        let hash = xxh3_64(&prefix);
         for cell in &mutation.cells {
+            if matches!(cell.kind, CellKind::DeleteColumn | CellKind::DeleteFamily) {
+                write.marks.push((hash, write.cells.len()));
+            }
             escaped.clear();
             term::escape(&cell.qualifier, &mut escaped);
             let tail = key::tail(cell.timestamp, cell.kind);
