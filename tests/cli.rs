@@ -414,3 +414,21 @@ fn floats_without_a_number_are_found_by_name() {
     assert_eq!(things.ids("weight >= 'inf'"), ["f2", "f3"]);
     assert_eq!(things.ids("weight = 0"), ["f4"]);
 }
+
+#[test]
+fn a_query_asks_for_a_write_that_the_indexes_do_not_have_yet() {
+    let things = Things::new();
+    let written = things.run(&["put", "things", "t9", "colour=red", "--no-apply", "--format", "json"]);
+    let token = serde_json::from_str::<Value>(&written).unwrap()["fresh_after"].as_str().unwrap().to_owned();
+    let sql = "SELECT id FROM things WHERE colour = 'red' AND id = 't9' OR colour = 'red'";
+    let behind = things.run(&["query", sql]);
+    assert!(!behind.contains("up to date"), "{behind}");
+    assert!(things.run(&["query", sql, "--fresh-after", &token]).contains("t9"));
+    let other = Things::new();
+    let (code, message) = other.fails(&["query", sql, "--fresh-after", &token]);
+    assert_eq!(code, 3);
+    assert!(message.contains("it is another store's") || message.contains("ends at"), "{message}");
+    let (code, message) = other.fails(&["query", sql, "--fresh-after", "nonsense"]);
+    assert_eq!(code, 2);
+    assert!(message.contains("expected a freshness token"), "{message}");
+}

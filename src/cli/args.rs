@@ -3,6 +3,7 @@
 pub use crate::config::Format;
 use crate::config::{self, Consistency, Durability, Loaded};
 use crate::error::{Error, Result};
+use crate::source::Freshness;
 use crate::store::Stop;
 use crate::store::embedded::Options;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -421,6 +422,9 @@ pub struct QueryArgs {
     /// Show the plan and what it cost after the answer, on standard error
     #[arg(long)]
     pub analyze: bool,
+    /// Not before the write that gave this token is in the indexes: brings them up to date if they are behind it
+    #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
+    pub fresh_after: Option<Freshness>,
     /// The value of $1, the next time of $2, …; read as the type of the column it is compared with
     #[arg(long = "param", value_name = "VALUE", allow_hyphen_values = true)]
     pub parameters: Vec<String>,

@@ -4,6 +4,7 @@ use super::args::{DeleteArgs, Global};
 use super::output;
 use super::session::Session;
 use crate::error::Result;
+use crate::source::Freshness;
 use crate::store::{Read, ReadSpec};
 use crate::write::Writer;
 use bytes::Bytes;
@@ -21,6 +22,7 @@ pub async fn run(global: &Global, args: &DeleteArgs) -> Result<()> {
     if !args.no_apply {
         session.apply_after_write(&args.table).await?;
     }
+    let token = Freshness::now(&session.store, &args.table)?.to_string();
     let there = |row: &crate::model::Row| !row.cells.is_empty();
     let (deleted, missing): (Vec<_>, Vec<_>) = ids.into_iter().zip(&found).partition(|(_, row)| there(row));
     let names = |rows: &[(&str, _)]| rows.iter().map(|(id, _)| (*id).to_owned()).collect::<Vec<String>>();
@@ -30,5 +32,5 @@ pub async fn run(global: &Global, args: &DeleteArgs) -> Result<()> {
         let verb = if missing.len() == 1 { "was" } else { "were" };
         sentence.push_str(&format!("; {} {verb} not there: {}", missing.len(), output::plain(&missing.join(", "))));
     }
-    output::done(global, &sentence, &json!({ "deleted": deleted, "missing": missing }))
+    output::done(global, &sentence, &json!({ "deleted": deleted, "missing": missing, "fresh_after": token }))
 }

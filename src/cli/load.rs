@@ -6,6 +6,7 @@ use super::session::Session;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Counts;
 use crate::model::Position;
+use crate::source::Freshness;
 use crate::source::file::{JsonLines, Line};
 use crate::store::Stop;
 use crate::write::{RowChange, Writer};
@@ -34,12 +35,14 @@ pub struct Loaded {
     pub file: String,
     pub rows: u64,
     pub elapsed: Duration,
+    /// Asks a query to wait for these rows.
+    pub token: Freshness,
     /// None when the indexes were left behind.
     pub applied: Option<Counts>,
 }
 
 pub fn report(global: &Global, loaded: &Loaded) -> Result<()> {
-    let Loaded { file, rows, elapsed, applied } = loaded;
+    let Loaded { file, rows, elapsed, token, applied } = loaded;
     let rate = *rows as f64 / elapsed.as_secs_f64().max(1e-9);
     let mut sentence = match rows {
         0 => format!("{file}: it is empty, nothing was loaded"),
@@ -70,6 +73,7 @@ pub fn report(global: &Global, loaded: &Loaded) -> Result<()> {
         "events_quarantined": applied.map(|c| c.quarantined),
         "events_irrelevant": applied.map(|c| c.irrelevant),
         "entries_written": applied.map(|c| c.entry_writes),
+        "fresh_after": token.to_string(),
     });
     output::done(global, &sentence, &object)
 }
@@ -114,7 +118,8 @@ pub async fn load(global: &Global, session: &Session, table: &str, lines: JsonLi
     let applied = applied
         .transpose()
         .map_err(|e| e.within("the rows are loaded, but the indexes are behind: `apply` goes on where this stopped"))?;
-    Ok(Loaded { file, rows, elapsed: started.elapsed(), applied })
+    let token = Freshness::now(&session.store, table)?;
+    Ok(Loaded { file, rows, elapsed: started.elapsed(), token, applied })
 }
 
 /// Writes all lines; how many there were.

@@ -4,6 +4,7 @@ use super::args::{Global, PutArgs};
 use super::output;
 use super::session::Session;
 use crate::error::{Error, ErrorKind, Result};
+use crate::source::Freshness;
 use crate::write::{RowChange, Writer};
 use serde_json::{Value, json};
 
@@ -27,10 +28,10 @@ pub async fn run(global: &Global, args: &PutArgs) -> Result<()> {
     if !args.no_apply {
         session.apply_after_write(&args.table).await?;
     }
-    if args.id == PARTS {
-        return output::done(global, "row written", &json!({ "id": null, "written": true }));
-    }
-    output::done(global, &format!("row {} written", args.id), &json!({ "id": args.id, "written": true }))
+    let token = Freshness::now(&session.store, &args.table)?.to_string();
+    let id = (args.id != PARTS).then_some(&args.id);
+    let sentence = id.map_or("row written".to_owned(), |id| format!("row {id} written"));
+    output::done(global, &sentence, &json!({ "id": id, "written": true, "fresh_after": token }))
 }
 
 /// Tells of `:=` where a text was put for want of it.

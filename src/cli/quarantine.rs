@@ -72,10 +72,8 @@ fn token(text: &str) -> Result<Bytes> {
 
 fn list(global: &Global, table: &str, page: &Page) -> Result<()> {
     let next = page.next.as_ref().map(|key| format!("{key:02x}"));
-    if global.format == Format::Json {
-        for record in &page.records {
-            output::json(&object(record))?;
-        }
+    if global.format != Format::Table {
+        output::records(global, &page.records.iter().map(object).collect::<Vec<_>>())?;
         if let Some(next) = next {
             eprintln!("more: --after {next}");
         }
@@ -110,8 +108,8 @@ fn of(record: &Record) -> String {
 }
 
 fn show(global: &Global, record: &Record) -> Result<()> {
-    if global.format == Format::Json {
-        return output::json(&object(record));
+    if global.format != Format::Table {
+        return output::records(global, &[object(record)]);
     }
     let mut lines = vec![
         format!("id        {}", record.id),

@@ -19,6 +19,12 @@ pub async fn run(global: &Global, args: &QueryArgs) -> Result<()> {
     let session = Session::open(global).await?;
     let table = &parsed.table;
     let schema = session.catalog.table(table).await?;
+    if let Some(token) = &args.fresh_after {
+        token.check(&session.store, table)?;
+        // No other process has the store open, so nobody else applies anything.
+        session.apply(table, |_| {}).await?;
+        token.wait(&session.store, table, Duration::ZERO).await?;
+    }
     let options = options(global, args, &session).await?;
     let reader = Arc::new(Stoppable::new(Arc::new(session.store.clone()), session.stop.clone()));
     // Taken before the first entry is read: what the answer is as of, at the least.

@@ -67,8 +67,8 @@ async fn rows_and_entries(session: &Session, table: &str) -> Result<u64> {
 }
 
 fn print(global: &Global, table: &str, report: &Report) -> Result<()> {
-    if global.format == Format::Json {
-        return output::json(&object(table, report));
+    if global.format != Format::Table {
+        return output::records(global, &[object(table, report)]);
     }
     if !report.findings.is_empty() {
         let mut list = output::table(&["wrong", "index", "values", "row"]);

@@ -30,12 +30,11 @@ pub struct RowChange {
 
 /// A row key as messages show it, no more than 64 bytes of it.
 fn shown(row: &[u8]) -> String {
-    let mut text = escaped(row);
-    if text.len() > 64 {
-        text.truncate(text.floor_char_boundary(64));
-        text.push('…');
+    let text = escaped(row);
+    match text.char_indices().find(|(at, c)| at + c.len_utf8() > 64) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
     }
-    text
 }
 
 impl RowChange {
