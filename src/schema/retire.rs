@@ -99,13 +99,17 @@ pub(crate) fn orphans(schema: &TableSchema, definition: &Definition) -> Vec<Code
 }
 
 /// Whether a definition may still be read, as `reader` sees it: it is active, and has not become another of the same name.
+/// Where there is no catalog nothing is ever dropped.
 ///
 /// # Errors
 /// Those of the reader.
 pub(crate) async fn is_active(reader: &dyn Read, table: &str, definition: &Definition) -> Result<bool> {
     let column = (Bytes::from(META_FAMILY), Bytes::from(definition.name.clone()));
     let spec = ReadSpec { columns: crate::store::Columns::Exact(vec![column]), ..ReadSpec::default() };
-    let rows = reader.get(META_TABLE, &[meta_row("definition", table)], &spec).await?;
+    let rows = match reader.get(META_TABLE, &[meta_row("definition", table)], &spec).await {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(true),
+        rows => rows?,
+    };
     let Some(cell) = rows.first().and_then(|row| row.cells.first()) else { return Ok(false) };
     let there: Definition = serde_json::from_slice(&cell.value)
         .map_err(|e| Error::new(ErrorKind::Corrupt, format!("definition {}: {e}", definition.name)).with_source(e))?;

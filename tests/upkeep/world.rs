@@ -165,8 +165,8 @@ impl World {
     /// The key of some entry of a row.
     pub async fn key_of(&self, definition: &str, row: &str) -> Bytes {
         let code = self.schema().await.definition(definition).unwrap().code.to_be_bytes();
-        let entries = self.entries().await.into_keys();
-        entries.filter(|key| key[1..3] == code && key.ends_with(row.as_bytes())).next().unwrap()
+        let mut entries = self.entries().await.into_keys();
+        entries.find(|key| key[1..3] == code && key.ends_with(row.as_bytes())).unwrap()
     }
 
     pub async fn rows(&self, table: &str) -> Vec<Row> {
