@@ -52,7 +52,7 @@ pub async fn prepare(
     let (estimates, choice) = match &token {
         // An answer is read on in the way it was begun.
         Some(token) => {
-            let decisions = chosen_before(token, &candidates)?;
+            let decisions = chosen_before(token, &bound, options.consistency, &candidates)?;
             let estimates = vec![Estimate::default(); candidates.paths.len()];
             let choice = follow(&candidates.roots, &candidates, &bound, &mut decisions.into_iter());
             (estimates, choice)

@@ -8,13 +8,14 @@ use fastrand::Rng;
 use sideindex::model::{Cell, RowMutation};
 use sideindex::query;
 use sideindex::schema::{
-    self, Attribute, AttributeType, BaseEncoding, Definition, Function, Lifecycle, ScalarType, TableSchema, Value,
-    entry, term,
+    self, Attribute, AttributeType, BaseEncoding, Catalog, Definition, Function, Lifecycle, META_FAMILY, META_TABLE,
+    ScalarType, TableSchema, Value, entry, term,
 };
 use sideindex::store::embedded::EmbeddedStore;
 use sideindex::store::{Durability, Store, TableDescriptor};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 pub struct Column {
     pub name: &'static str,
@@ -165,6 +166,7 @@ impl Fixture {
     pub async fn write(&self, store: &EmbeddedStore) {
         store.create_table(&TableDescriptor::new(&self.table, &["f", "g"], 1)).await.unwrap();
         store.create_table(&TableDescriptor::new(self.schema.index_table(), &["i"], 1)).await.unwrap();
+        record(store, &self.schema).await;
         let base = self.rows.iter().map(|(key, held)| {
             let cells = self.columns.iter().zip(held).filter_map(|(column, held)| {
                 let value = cell(column, held)?;
@@ -179,6 +181,17 @@ impl Fixture {
         });
         store.mutate(&self.schema.index_table(), entries.collect(), Durability::Relaxed).await.unwrap();
     }
+}
+
+/// Writes a table's definitions down where a running query looks whether they are still there.
+pub async fn record(store: &EmbeddedStore, schema: &TableSchema) {
+    Catalog::open(Arc::new(store.clone())).await.unwrap();
+    if schema.definitions().is_empty() {
+        return;
+    }
+    let put = |d: &Definition| Cell::put(META_FAMILY, d.name.clone(), 1, serde_json::to_vec(d).unwrap());
+    let row = RowMutation::new(format!("definition/{}", schema.name), schema.definitions().iter().map(put).collect());
+    store.mutate(META_TABLE, vec![row], Durability::Relaxed).await.unwrap();
 }
 
 fn random_column(i: usize, rng: &mut Rng) -> Column {

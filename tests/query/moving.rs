@@ -1,5 +1,6 @@
 //! Queries while rows move, and while the store fails.
 
+use crate::fixture::record;
 use async_trait::async_trait;
 use bytes::Bytes;
 use sideindex::error::{Error, ErrorKind, Result};
@@ -30,6 +31,7 @@ fn schema() -> TableSchema {
 async fn create(store: &EmbeddedStore, schema: &TableSchema) {
     store.create_table(&TableDescriptor::new(&schema.name, &["f"], 1)).await.unwrap();
     store.create_table(&TableDescriptor::new(schema.index_table(), &["i"], 1)).await.unwrap();
+    record(store, schema).await;
 }
 
 /// Puts a row of a size, and its entry; entries of sizes it had stay.

@@ -1,6 +1,7 @@
 //! What must be the same on every page of an answer, as hashes.
 
 use crate::query::plan::{Access, Candidates, Path, Plan};
+use crate::query::{BoundQuery, Consistency};
 use std::fmt::{self, Write};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -22,10 +23,9 @@ fn hash(what: fmt::Arguments<'_>) -> u128 {
 }
 
 /// The bound query, with the values of its parameters, and the consistency.
-pub(super) fn query(plan: &Plan) -> u128 {
-    let q = &plan.query;
+pub(super) fn query(q: &BoundQuery, consistency: Consistency) -> u128 {
     let asked = (&q.table, &q.slots, &q.output, &q.predicate, &q.order, q.limit, q.offset);
-    hash(format_args!("{asked:?} {:?}", plan.consistency))
+    hash(format_args!("{asked:?} {consistency:?}"))
 }
 
 /// The paths read, and what becomes of their rows.

@@ -12,6 +12,7 @@ pub use key::TokenKey;
 pub(crate) use token::Token;
 
 use super::plan::{Candidates, Choice, Plan};
+use super::{BoundQuery, Consistency};
 use crate::error::{Error, Result};
 use bytes::Bytes;
 
@@ -61,7 +62,7 @@ impl Page {
     /// The page that is asked for of a planned query.
     ///
     /// # Errors
-    /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) when the token is of another query or another plan.
+    /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) when the token is of another plan.
     pub(crate) fn new(
         paging: &Paging,
         plan: &Plan,
@@ -74,16 +75,11 @@ impl Page {
             size: paging.size,
             from: None,
             key: paging.key.clone(),
-            query: fingerprint::query(plan),
+            query: fingerprint::query(&plan.query, plan.consistency),
             plan: fingerprint::plan(plan),
             choices: fingerprint::choices(candidates, decisions),
         };
         let Some(token) = token else { return Ok(page) };
-        if token.query != page.query {
-            return Err(Error::invalid(
-                "the page token belongs to another query, or to one with other parameters or another consistency; ask for the first page",
-            ));
-        }
         if token.plan != page.plan {
             return Err(stale());
         }
@@ -100,8 +96,19 @@ impl Page {
 /// What was chosen for the page before.
 ///
 /// # Errors
-/// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) when it is no longer there.
-pub(crate) fn chosen_before(token: &Token, candidates: &Candidates) -> Result<Vec<usize>> {
+/// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) when the token is of another query, or the choice is no longer
+/// there.
+pub(crate) fn chosen_before(
+    token: &Token,
+    query: &BoundQuery,
+    consistency: Consistency,
+    candidates: &Candidates,
+) -> Result<Vec<usize>> {
+    if token.query != fingerprint::query(query, consistency) {
+        return Err(Error::invalid(
+            "the page token belongs to another query, or to one with other parameters or another consistency; ask for the first page",
+        ));
+    }
     fingerprint::decisions(candidates, &token.choices).ok_or_else(stale)
 }
 
