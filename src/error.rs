@@ -29,6 +29,8 @@ pub enum ErrorKind {
     Store,
     /// Stored bytes do not decode: damaged, or written by a newer version.
     Corrupt,
+    /// An index does not say what its base table says.
+    Inconsistent,
     /// A broken invariant of sideindex itself.
     Internal,
 }
@@ -81,7 +83,7 @@ impl Error {
             | ErrorKind::AlreadyExists
             | ErrorKind::TooCostly
             | ErrorKind::Unsupported => Action::FixConfig,
-            ErrorKind::Store | ErrorKind::Corrupt | ErrorKind::Internal => Action::Stop,
+            ErrorKind::Store | ErrorKind::Corrupt | ErrorKind::Inconsistent | ErrorKind::Internal => Action::Stop,
         };
         Self(Box::new(Inner { kind, action, context: Vec::new(), message: message.into(), source: None }))
     }

@@ -4,12 +4,12 @@
 //! ```text
 //!  source ──► index ──► store ◄── query ◄── cli
 //!  (change log, file)  (embedded)
-//!        build (snapshot ─► index)
+//!        build (snapshot ─► index)   verify (base ◄► index)
 //! ```
 //!
 //! The modules follow that flow. [`model`] is what flows; [`schema`] says what it means; a [`store`] holds it; [`mod@write`]
 //! changes base rows; a [`source`] tells of the changes; [`index`] keeps the entries; [`build`] fills a new index;
-//! [`query`] answers.
+//! [`verify`] judges it; [`query`] answers.
 //!
 //! All of it together, on the embedded store:
 //!
@@ -71,4 +71,5 @@ pub mod query;
 pub mod schema;
 pub mod source;
 pub mod store;
+pub mod verify;
 pub mod write;

@@ -7,7 +7,9 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
-use support::{Oracle, bundled_lines, count, create, create_indexes, elements, query, run, sideindex, write_lines};
+use support::{
+    Oracle, bundled_lines, count, create, create_indexes, elements, query, run, sideindex, try_run, write_lines,
+};
 
 type Condition = fn(&support::BaseRow) -> bool;
 
@@ -64,6 +66,13 @@ fn judge(data: &Path, order: Order, known_answers: bool) {
     assert!(missing.is_empty(), "{} entries are missing: {:?}", missing.len(), &missing[..missing.len().min(5)]);
     let most = if order == Order::Kept { 0 } else { 20 };
     assert!(outdated.len() <= most, "{outdated:?}");
+    // Two judges that share nothing: the library's own finds the same.
+    let report = oracle.verify();
+    let counted = report.indexes.values().fold([0; 3], |n, c| [n[0] + c.missing, n[1] + c.outdated, n[2] + c.disputed]);
+    let disputed = extra.iter().filter(|e| e.disputed).count();
+    assert_eq!(counted, [0, extra.len() - disputed, disputed].map(|n| n as u64), "{:?}", report.findings);
+    assert_eq!((report.wrong(), report.pending), (counted[1], 0), "{:?}", report.findings);
+    println!("verify: {:.0} rows and entries a second", report.rows_per_second());
     let expected: Vec<BTreeSet<String>> = QUERIES.iter().map(|(_, condition, _)| oracle.ids(condition)).collect();
     let rows = oracle.rows.len();
     drop(oracle);
@@ -185,6 +194,12 @@ fn killed_at_random_moments() {
         assert!(changes >= survived, "kill {kill}: {survived} changes were there, now {changes}");
         assert!(status["applied"].as_u64().unwrap() <= changes, "{status}");
         survived = changes;
+        // Whatever had been applied is right; the rest is pending.
+        let output = try_run(&data, &["verify", "packages", "--format", "json"]);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let missing =
+            report["indexes"].as_object().unwrap().values().map(|c| c["missing"].as_u64().unwrap()).sum::<u64>();
+        assert_eq!(missing, 0, "kill {kill}: {report}");
     }
     assert!(survived > 0, "nothing was ever loaded before a kill");
     run(&data, &["apply", "packages"]);

@@ -8,13 +8,14 @@ use sideindex::index::{self, Counts, Follower, FollowerOptions, Maintainer};
 use sideindex::model::{Cell, CellKind, Row, RowMutation};
 use sideindex::query::{self, Consistency};
 use sideindex::schema::{AttributeSpec, Catalog, DefinitionSpec, QUARANTINE_TABLE, entry, term};
-use sideindex::source::{self, ChangeLogSource};
+use sideindex::source::{self, ChangeLogSource, Freshness};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
 use sideindex::store::{Capabilities, ColumnCheck, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
 use sideindex::{build, write};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 const TABLE: &str = "things";
 
@@ -91,6 +92,10 @@ impl Store for Faulty {
 
     async fn check_and_mutate(&self, table: &str, check: &ColumnCheck, mutation: RowMutation) -> Result<bool> {
         self.inner.check_and_mutate(table, check, mutation).await
+    }
+
+    async fn split_points(&self, table: &str, parts: usize) -> Result<Vec<Bytes>> {
+        self.inner.split_points(table, parts).await
     }
 
     async fn sync(&self) -> Result<()> {
@@ -481,7 +486,7 @@ async fn definitions_are_built_together_and_kept() {
     build::create(&world.catalog, &world.store, TABLE, &specs, |_| {}).await.unwrap();
     let other = [spec("fresh", &["size"]), spec("down", &["size"])];
     let error = build::create(&world.catalog, &world.store, TABLE, &other, |_| {}).await.unwrap_err();
-    assert!(error.to_string().contains("definition down exists already: (size desc), ordered"), "{error}");
+    assert!(error.to_string().contains("definition down exists already, on (size desc), ordered"), "{error}");
     assert!(world.catalog.table(TABLE).await.unwrap().definition("fresh").is_none());
 }
 
@@ -517,4 +522,23 @@ async fn a_purge_forgets_what_quiet_rows_left_behind() {
     world.apply().await;
     assert_eq!(world.both("colour = 'red'").await, ["r1", "r3"]);
     assert!(world.both("colour = 'blue'").await.is_empty());
+}
+
+/// A reader that asks for a write waits for the follower, and no longer than it said.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_freshness_token_waits_for_the_follower() {
+    let world = World::new().await;
+    world.put("r1", &[("colour", "red".into())]).await;
+    let token: Freshness = Freshness::now(&world.store, TABLE).unwrap().to_string().parse().unwrap();
+    let error = token.wait(&world.store, TABLE, Duration::from_millis(20)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Busy);
+    assert!(error.to_string().contains("have 0 of 1 changes"), "{error}");
+    let waiting = token.wait(&world.store, TABLE, Duration::from_secs(60));
+    let (waited, _) = tokio::join!(waiting, world.apply());
+    waited.unwrap();
+    assert_eq!(world.both("colour = 'red'").await, ["r1"]);
+    for wrong in [Freshness::new(TABLE, 2), Freshness::new("other", 1)] {
+        let error = wrong.wait(&world.store, TABLE, Duration::ZERO).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    }
 }

@@ -78,10 +78,17 @@ pub async fn create(
             progress(done);
         })
         .await?;
-        replay(catalog, store, table, log.after()).await?;
+        replay(catalog, store, table, log.after(), store.log_head(table)?).await?;
         catalog.store().sync().await?;
         for spec in open {
-            catalog.update(table, &spec.name, |d| d.state = Lifecycle::Active).await?;
+            catalog
+                .update(table, &spec.name, |d| {
+                    // One that was dropped meanwhile stays so.
+                    if d.state == Lifecycle::Building {
+                        d.state = Lifecycle::Active;
+                    }
+                })
+                .await?;
         }
     }
     let schema = catalog.table(table).await?;
@@ -89,10 +96,11 @@ pub async fn create(
 }
 
 fn named(schema: &TableSchema, name: &str) -> Result<Definition> {
-    schema
-        .definition(name)
-        .cloned()
-        .ok_or_else(|| Error::new(ErrorKind::Internal, format!("definition {name} is gone while it is built")))
+    schema.definition(name).cloned().ok_or_else(|| gone(name))
+}
+
+fn gone(name: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("index {name} was dropped while it was built"))
 }
 
 /// Counts the rows and finds the floor: the largest timestamp in the snapshot, hidden cells and markers included. Whatever
@@ -158,6 +166,13 @@ async fn fill(
                     append_time: crate::clock::now(),
                 })
                 .collect();
+            let _at_work = catalog.at_work().await;
+            let schema = catalog.table(&maintainer.schema().name).await?;
+            for definition in maintainer.schema().definitions() {
+                if named(&schema, &definition.name)?.code != definition.code {
+                    return Err(gone(&definition.name));
+                }
+            }
             let outcome = maintainer.apply(&events, Mode::Snapshot).await?;
             outcome.keep_quarantined(&catalog, maintainer.schema()).await?;
             Ok((rows, outcome.counts))
@@ -165,20 +180,23 @@ async fn fill(
     }
 }
 
-/// Applies the records that came while the snapshot was read: whoever follows the log may have taken them in before the
-/// definition was there.
-async fn replay(catalog: &Catalog, store: &EmbeddedStore, table: &str, mut after: u64) -> Result<()> {
-    let schema = Arc::new(catalog.table(table).await?);
-    let maintainer = Maintainer::new(Arc::clone(catalog.store()), Arc::clone(&schema));
-    loop {
+/// Applies the records that came while the snapshot was read, up to number `until`: whoever follows the log may have taken
+/// them in before the definition was there. Whoever takes later ones in knows of it.
+async fn replay(catalog: &Catalog, store: &EmbeddedStore, table: &str, mut after: u64, until: u64) -> Result<()> {
+    while after < until {
+        let _at_work = catalog.at_work().await;
+        let schema = Arc::new(catalog.table(table).await?);
+        let maintainer = Maintainer::new(Arc::clone(catalog.store()), Arc::clone(&schema));
         let events = store.read_log(table, after, CHUNK, 8 << 20)?;
         let Some(Position::Changelog { number }) = events.last().map(|e| &e.position) else {
-            return maintainer.flush().await;
+            break;
         };
         after = *number;
         let outcome = maintainer.apply(&events, Mode::Stream).await?;
         outcome.keep_quarantined(catalog, &schema).await?;
         // The log takes an event in together with the base write: its effect shows already.
         maintainer.apply(&outcome.late, Mode::Again).await?.keep_quarantined(catalog, &schema).await?;
+        maintainer.flush().await?;
     }
+    Ok(())
 }

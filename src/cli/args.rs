@@ -24,7 +24,7 @@ Examples:
 Exit codes:
   0 done   1 the store failed or sideindex has a bug   2 wrong usage   3 bad input or query
   4 something is missing, or there already   5 refused: too costly or not supported   6 busy, try later
-  130 interrupted
+  7 an index does not say what its table says   130 interrupted
 
 Settings come from sideindex.toml, the environment and flags, the last one wins: `config show` lists them.
 SIDEINDEX_LOG=debug shows what happens inside."
@@ -128,9 +128,12 @@ Example:
     /// Delete rows
     #[command(after_help = "Example:\n  sideindex --data D delete packages 0ad 0ad-data")]
     Delete(DeleteArgs),
-    /// Create, list and inspect indexes
+    /// Create, list, inspect and drop indexes
     #[command(subcommand)]
     Index(IndexCommand),
+    /// Declare and forget attributes
+    #[command(subcommand)]
+    Attribute(AttributeCommand),
     /// Answer a query
     #[command(after_help = "\
 SELECT columns | * | COUNT(*) FROM table [WHERE …] [ORDER BY column [DESC] [NULLS FIRST], …] [LIMIT n] [OFFSET m]
@@ -168,6 +171,17 @@ Examples:
     /// Bring indexes up to date with the change log
     #[command(after_help = "Example:\n  sideindex --data D apply packages")]
     Apply(ApplyArgs),
+    /// Look at what could not be indexed, and release it
+    #[command(subcommand)]
+    Quarantine(QuarantineCommand),
+    /// Compare indexes with their table, and repair them
+    #[command(after_help = "\
+Rows with changes that are not applied yet are left out. Ends with code 7 when something is wrong and was not repaired.
+
+Examples:
+  sideindex --data D verify packages
+  sideindex --data D verify packages --index by_section --repair")]
+    Verify(VerifyArgs),
     /// Forget what quiet rows have left behind: tombstones, superseded candidates, entries in doubt
     #[command(after_help = "\
 Rows that were written since then are left alone. Changes that are older and come again are settled by the base row, which
@@ -351,6 +365,46 @@ Examples:
     Status {
         /// The table's name; all tables when left out
         table: Option<String>,
+        /// Count the entries, which reads all of them
+        #[arg(long)]
+        count: bool,
+    },
+    /// Drop an index, or go on with a drop that was interrupted
+    #[command(after_help = "\
+Its name can be given to another index afterwards. `compact` then frees the space.
+
+Example:
+  sideindex --data D index drop packages by_section")]
+    Drop {
+        /// The table's name
+        table: String,
+        /// The index's name
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AttributeCommand {
+    /// Declare attributes
+    #[command(after_help = "Example:\n  sideindex --data D attribute declare packages installed_size:int")]
+    Declare {
+        /// The table's name
+        table: String,
+        /// As for `table create --attr`
+        #[arg(required = true, value_name = "NAME:TYPE")]
+        attributes: Vec<String>,
+    },
+    /// Forget an attribute that no index is made of, so that it can be declared with another type
+    #[command(after_help = "\
+The values stay in the table. Drop the indexes on the attribute first, and create them again afterwards.
+
+Example:
+  sideindex --data D attribute drop packages installed_size")]
+    Drop {
+        /// The table's name
+        table: String,
+        /// The attribute's name
+        name: String,
     },
 }
 
@@ -388,6 +442,91 @@ pub struct QueryArgs {
 pub struct ApplyArgs {
     /// The table's name; all tables when left out
     pub table: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum QuarantineCommand {
+    /// List what is in quarantine
+    #[command(after_help = "Example:\n  sideindex --data D quarantine list packages --attribute installed_size")]
+    List {
+        /// The table's name
+        table: String,
+        #[command(flatten)]
+        which: WhichArgs,
+        /// Records a page
+        #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+        limit: usize,
+        /// Where the page before ended, as it was printed
+        #[arg(long, value_name = "TOKEN")]
+        after: Option<String>,
+    },
+    /// Print one record with its cells
+    Show {
+        /// The table's name
+        table: String,
+        /// The record
+        id: String,
+    },
+    /// Apply the changes in quarantine again, and release those that fit now
+    #[command(after_help = "\
+A change fits once the declaration of its attribute was corrected, its row has fewer values, or a newer value has taken its
+place. An index of which nothing is left in quarantine no longer is degraded.
+
+Example:
+  sideindex --data D quarantine replay packages --attribute installed_size")]
+    Replay {
+        /// The table's name
+        table: String,
+        #[command(flatten)]
+        which: WhichArgs,
+    },
+    /// Forget changes in quarantine without applying them
+    #[command(after_help = "\
+Their indexes stay degraded until `verify` finds them fine.
+
+Example:
+  sideindex --data D quarantine drop packages 0f5e2c7d9a1b3c4e --yes")]
+    Drop {
+        /// The table's name
+        table: String,
+        #[command(flatten)]
+        which: WhichArgs,
+        /// They are not wanted any more
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// Which records of the quarantine.
+#[derive(Debug, Args)]
+pub struct WhichArgs {
+    /// Only these records
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Only values of this attribute
+    #[arg(long, value_name = "NAME")]
+    pub attribute: Option<String>,
+    /// Only what this index misses
+    #[arg(long, value_name = "NAME")]
+    pub index: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// The table's name; all tables when left out
+    pub table: Option<String>,
+    /// Only this index
+    #[arg(long, value_name = "NAME", requires = "table")]
+    pub index: Option<String>,
+    /// Write what is wrong anew
+    #[arg(long)]
+    pub repair: bool,
+    /// Show no more wrong entries than this; all are counted
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub limit_reported: usize,
+    /// Read no more rows and entries a second than this
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub rate: Option<u32>,
 }
 
 #[derive(Debug, Args)]

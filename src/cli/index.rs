@@ -1,4 +1,4 @@
-//! `index create|list|status`.
+//! `index create|list|status|drop`.
 
 use super::args::{Format, Global, IndexCommand};
 use super::output::{self, count};
@@ -7,7 +7,7 @@ use crate::build;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index;
 use crate::query;
-use crate::schema::{Definition, DefinitionSpec, Lifecycle, QUARANTINE_TABLE, TableSchema};
+use crate::schema::{Definition, DefinitionSpec, Lifecycle, QUARANTINE_TABLE, TableSchema, entry};
 use crate::source;
 use crate::store::{Scan, count_rows};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ pub async fn run(global: &Global, command: &IndexCommand) -> Result<()> {
         IndexCommand::List { table } => {
             let schema = session.catalog.table(table).await?;
             let mut list = output::table(&["index", "on", "kind", "covers", "where", "state"]);
-            for definition in schema.definitions() {
+            for definition in schema.all_definitions() {
                 if global.format != Format::Table {
                     output::records(global, &[describe(&schema, definition)])?;
                 }
@@ -53,13 +53,14 @@ pub async fn run(global: &Global, command: &IndexCommand) -> Result<()> {
             }
             Ok(())
         }
-        IndexCommand::Status { table } => {
+        IndexCommand::Drop { table, name } => drop_index(global, &session, table, name).await,
+        IndexCommand::Status { table, count } => {
             let tables = match table {
                 Some(table) => vec![table.clone()],
                 None => session.catalog.list_tables().await?,
             };
             for table in tables {
-                status(global, &session, &table).await?;
+                status(global, &session, &table, *count).await?;
             }
             Ok(())
         }
@@ -121,22 +122,61 @@ fn warn_of_future(definition: &Definition) {
     }
 }
 
+async fn drop_index(global: &Global, session: &Session, table: &str, name: &str) -> Result<()> {
+    let started = Instant::now();
+    let bar = output::bar(global, name, 0, false);
+    let dropped = index::drop_definition(&session.catalog, table, name, |d| {
+        bar.set_length(d.entries + d.candidates);
+        bar.set_position(d.entries + d.candidates);
+    })
+    .await;
+    bar.finish_and_clear();
+    let dropped = dropped?;
+    let sentence = format!(
+        "index {name} dropped with {} in {}; `compact {table}` frees the space",
+        output::plural(dropped.entries, "entry", "entries"),
+        output::time(started.elapsed())
+    );
+    let object = json!({
+        "index": name, "entries": dropped.entries, "candidates": dropped.candidates,
+        "quarantined": dropped.quarantined, "seconds": started.elapsed().as_secs_f64(),
+    });
+    output::done(global, &sentence, &object)
+}
+
 /// How far a table's indexes are, and what stands beside them.
-async fn status(global: &Global, session: &Session, table: &str) -> Result<()> {
+async fn status(global: &Global, session: &Session, table: &str, counted: bool) -> Result<()> {
     let schema = session.catalog.table(table).await?;
     let applied = source::applied(&session.store, table).await?;
     let head = session.store.log_head(table)?;
     let rechecks = index::pending_rechecks(&session.store, table).await?;
+    let oldest = index::oldest_recheck(&session.store, table).await?;
     let in_quarantine = Scan::prefix(format!("{table}/").as_bytes());
     let quarantined = count_rows(&session.store, QUARANTINE_TABLE, in_quarantine).await?;
+    let held = index::quarantine::counts(&session.store, &schema).await?;
+    let mut definitions = Vec::new();
+    for definition in schema.all_definitions() {
+        let entries = if counted { Some(entries(session, &schema, definition).await?) } else { None };
+        definitions.push((definition, held.get(&definition.name).copied().unwrap_or(0), entries));
+    }
     if global.format != Format::Table {
+        let indexes: Vec<Value> = definitions
+            .iter()
+            .map(|(definition, held, entries)| {
+                let mut object = describe(&schema, definition);
+                object["quarantined"] = json!(held);
+                object["entries"] = json!(entries);
+                object
+            })
+            .collect();
         let object = json!({
             "table": table,
             "changes": head,
             "applied": applied,
             "rechecks": rechecks,
+            "oldest_recheck_due": oldest,
             "quarantined": quarantined,
-            "indexes": schema.definitions().iter().map(|d| describe(&schema, d)).collect::<Vec<_>>(),
+            "indexes": indexes,
         });
         return output::records(global, &[object]);
     }
@@ -144,27 +184,55 @@ async fn status(global: &Global, session: &Session, table: &str) -> Result<()> {
         0 => "up to date".to_owned(),
         n => format!("{} behind, `apply` brings them up to date", output::plural(n, "change", "changes")),
     };
+    let oldest = oldest.map(|due| format!(" (the oldest due at {due})")).unwrap_or_default();
     output::line(&format!(
-        "table {table}: {} of {} changes applied, {behind}; {} waiting to be checked again, {} in quarantine",
+        "table {table}: {} of {} changes applied, {behind}; {} waiting to be checked again{oldest}, {} in quarantine",
         count(applied),
         count(head),
         count(rechecks),
         count(quarantined)
     ))?;
-    let mut list = output::table(&["index", "on", "kind", "state", "floor", "generation"]);
-    for definition in schema.definitions() {
+    let mut list = output::table(&[
+        "index",
+        "on",
+        "kind",
+        "covers",
+        "where",
+        "limit",
+        "state",
+        "floor",
+        "generation",
+        "entries",
+        "quarantine",
+    ]);
+    for (definition, held, entries) in definitions {
         list.add_row([
             definition.name.clone(),
             schema.term_names(definition).join(", "),
             kind(definition).to_owned(),
+            schema.covered_names(definition).join(", "),
+            definition.filter.as_ref().map(|f| f.text.clone()).unwrap_or_default(),
+            if definition.value_limit == 0 { "none".to_owned() } else { definition.value_limit.to_string() },
             state(definition),
             definition.floor.to_string(),
             definition.generation.to_string(),
+            entries.map(count).unwrap_or_default(),
+            count(held),
         ]);
     }
     output::line(&list.to_string())?;
     schema.definitions().iter().for_each(warn_of_future);
     Ok(())
+}
+
+/// How many entries a definition has.
+async fn entries(session: &Session, schema: &TableSchema, definition: &Definition) -> Result<u64> {
+    let mut entries = 0;
+    for salt in 0..definition.salts {
+        let scan = Scan::prefix(&entry::prefix(salt, definition.code, &[]));
+        entries += count_rows(&session.store, &schema.index_table(), scan).await?;
+    }
+    Ok(entries)
 }
 
 /// A definition as an object for programs.
@@ -179,6 +247,7 @@ pub fn describe(schema: &TableSchema, definition: &Definition) -> Value {
         "salts": definition.salts,
         "state": definition.state,
         "degraded": definition.degraded,
+        "unverified": definition.unverified,
         "floor": definition.floor,
         "generation": definition.generation,
     })
@@ -194,6 +263,6 @@ fn kind(definition: &Definition) -> &'static str {
 }
 
 fn state(definition: &Definition) -> String {
-    let state = format!("{:?}", definition.state).to_lowercase();
+    let state = definition.state.to_string();
     if definition.degraded { format!("{state}, degraded") } else { state }
 }

@@ -2,6 +2,7 @@
 
 mod apply;
 mod args;
+mod attribute;
 mod bench;
 mod compact;
 mod completions;
@@ -16,10 +17,12 @@ mod load;
 mod output;
 mod purge;
 mod put;
+mod quarantine;
 mod query;
 mod session;
 mod table;
 mod table_apply;
+mod verify;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Stop;
@@ -82,6 +85,9 @@ async fn run(cli: &Cli, stop: Stop) -> Result<()> {
         Command::Query(args) => query::run(&global()?, args).await,
         Command::Bench(args) => bench::run(&global()?, args).await,
         Command::Compact(args) => compact::run(&global()?, args).await,
+        Command::Attribute(command) => attribute::run(&global()?, command).await,
+        Command::Quarantine(command) => quarantine::run(&global()?, command).await,
+        Command::Verify(args) => verify::run(&global()?, args).await,
     }
 }
 
@@ -109,6 +115,7 @@ fn exit_code(kind: ErrorKind) -> u8 {
         ErrorKind::NotFound | ErrorKind::AlreadyExists => 4,
         ErrorKind::TooCostly | ErrorKind::Unsupported => 5,
         ErrorKind::Busy => 6,
+        ErrorKind::Inconsistent => 7,
         ErrorKind::Interrupted => INTERRUPTED,
         ErrorKind::Store | ErrorKind::Corrupt | ErrorKind::Internal => 1,
     }

@@ -31,7 +31,7 @@ pub async fn run(global: &Global, command: &TableCommand) -> Result<()> {
         TableCommand::Describe { table } => {
             let session = Session::open(global).await?;
             let schema = session.catalog.table(table).await?;
-            let definitions = schema.definitions().iter().map(|d| super::index::describe(&schema, d));
+            let definitions = schema.all_definitions().map(|d| super::index::describe(&schema, d));
             if global.format == Format::Csv {
                 let attributes = schema.attributes().map(|a| json!(a)).collect::<Vec<_>>();
                 return output::records(global, &attributes);

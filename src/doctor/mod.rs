@@ -124,7 +124,7 @@ impl Report {
                 advice,
             });
         }
-        self.findings.sort_by(|a, b| b.severity.cmp(&a.severity));
+        self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     }
 }
 

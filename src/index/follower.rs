@@ -68,9 +68,14 @@ impl<S: Source> Follower<S> {
             ));
         }
         self.busy = true;
-        self.recheck().await?;
+        {
+            let _at_work = self.catalog.at_work().await;
+            self.refresh().await?;
+            self.recheck().await?;
+        }
         let mut batch = self.source.next_batch().await?;
         while let Some(last) = last_position(&batch) {
+            let at_work = self.catalog.at_work().await;
             // After the batch was read: a definition that is not there yet is built from a snapshot that has these events.
             self.refresh().await?;
             let parts = self.start(batch);
@@ -85,6 +90,7 @@ impl<S: Source> Follower<S> {
             if !self.counts.add_up() {
                 return Err(Error::new(ErrorKind::Internal, format!("events are unaccounted for: {:?}", self.counts)));
             }
+            drop(at_work);
             progress(Progress { counts: self.counts });
             batch = next?;
         }
@@ -132,6 +138,7 @@ impl<S: Source> Follower<S> {
         }
         self.catch_up(|_| {}).await?;
         self.busy = true;
+        let _at_work = self.catalog.at_work().await;
         purge::raise_floors(&self.catalog, &self.maintainer.schema().name, horizon).await?;
         self.refresh().await?;
         let purged = purge::rows(&self.maintainer, self.catalog.store(), horizon).await?;

@@ -10,16 +10,19 @@
 pub mod candidates;
 pub mod change;
 pub mod derive;
+mod drop;
 mod follower;
 mod maintainer;
 #[doc(hidden)]
 pub mod purge;
-mod quarantine;
+pub mod quarantine;
 mod recheck;
 pub mod settle;
 
+pub use drop::{Dropped, drop_definition};
 pub use follower::{Follower, FollowerOptions, Progress};
 pub use maintainer::{Counts, Maintainer, Mode, Outcome, Rules};
 pub use purge::Purged;
 pub use quarantine::Quarantined;
-pub use recheck::pending_rechecks;
+pub(crate) use recheck::{keep_promises, promise, waiting_rows};
+pub use recheck::{oldest_recheck, pending_rechecks};

@@ -55,7 +55,7 @@ pub(super) async fn remember(
             let timestamp = event.cells.first().map_or(0, |c| c.timestamp);
             let key = format!("{}{due:020}/{}/{timestamp}", prefix(table), event.position.sort_key());
             let stored = Stored { position: event.position.clone(), row: &event.row, cells: &event.cells };
-            Ok(RowMutation::new(key, stored.cells(event.append_time)?))
+            Ok(RowMutation::new(key, stored.cells(crate::clock::now(), event.append_time)?))
         })
         .collect::<Result<Vec<_>>>()?;
     store.mutate(META_TABLE, mutations, Durability::Relaxed).await
@@ -68,11 +68,11 @@ struct Stored<'a> {
 }
 
 impl Stored<'_> {
-    fn cells(&self, append_time: Timestamp) -> Result<Vec<Cell>> {
+    /// The cells of the list's row. `at` is the list's own clock: an event that comes back after its recheck is not hidden by the
+    /// marker of the first time.
+    fn cells(&self, at: Timestamp, append_time: Timestamp) -> Result<Vec<Cell>> {
         let position = serde_json::to_vec(&self.position).map_err(|e| Error::invalid(e.to_string()).with_source(e))?;
         let event = wire::encode(&RowMutation::new(self.row.clone(), self.cells.to_vec()), append_time);
-        // The list's own clock: an event that comes back after its recheck is not hidden by the marker of the first time.
-        let at = crate::clock::now();
         Ok(vec![Cell::put(META_FAMILY, "position", at, position), Cell::put(META_FAMILY, "event", at, event)])
     }
 }
@@ -103,9 +103,9 @@ fn read(row: crate::model::Row) -> Result<Due> {
 }
 
 /// Takes events off the list. Durable at the next durable write.
-pub(super) async fn forget(store: &dyn Store, done: &[Due]) -> Result<()> {
+pub(super) async fn forget(store: &dyn Store, done: impl IntoIterator<Item = &Due>) -> Result<()> {
     let mutations = done
-        .iter()
+        .into_iter()
         .map(|d| {
             RowMutation::new(d.key.clone(), vec![Cell::delete(CellKind::DeleteFamily, META_FAMILY, "", d.written)])
         })
@@ -131,6 +131,64 @@ pub(super) async fn next_due(store: &dyn Read, table: &str, from: Timestamp) -> 
             return Ok(None);
         }
     }
+}
+
+/// Puts events on the list that are taken off it again before they are due, unless this process ends first: a follower then
+/// makes up for what was left undone. Durable at the next durable write, and never later than what is written after it.
+pub(crate) async fn promise(
+    store: &dyn Store,
+    table: &str,
+    events: &[ChangeEvent],
+    due: Timestamp,
+) -> Result<Vec<Promise>> {
+    let now = crate::clock::now();
+    let promises: Vec<Promise> = events
+        .iter()
+        .map(|event| {
+            let key = format!("{}{due:020}/promise/{:032x}", prefix(table), xxhash_rust::xxh3::xxh3_128(&event.row));
+            Promise(Due { key: key.into(), written: now, event: event.clone() })
+        })
+        .collect();
+    let mutations = promises
+        .iter()
+        .map(|Promise(Due { key, event, .. })| {
+            let stored = Stored { position: event.position.clone(), row: &event.row, cells: &event.cells };
+            Ok(RowMutation::new(key.clone(), stored.cells(now, event.append_time)?))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    store.mutate(META_TABLE, mutations, Durability::Relaxed).await?;
+    Ok(promises)
+}
+
+/// An event on the list that is not meant to become due.
+pub(crate) struct Promise(Due);
+
+/// Takes promises off the list. Durable at the next durable write.
+pub(crate) async fn keep_promises(store: &dyn Store, promises: &[Promise]) -> Result<()> {
+    forget(store, promises.iter().map(|Promise(due)| due)).await
+}
+
+/// The rows of the events of a table that wait to be applied once more.
+pub(crate) async fn waiting_rows(store: &dyn Read, table: &str) -> Result<Vec<Bytes>> {
+    let mut scanner = store.scan(META_TABLE, Scan::prefix(prefix(table).as_bytes())).await?;
+    let mut rows = Vec::new();
+    loop {
+        let page = scanner.next_page().await?;
+        for row in page.rows {
+            rows.push(read(row)?.event.row);
+        }
+        if page.done {
+            return Ok(rows);
+        }
+    }
+}
+
+/// When the first event of a table that waits is due, in milliseconds since 1970.
+///
+/// # Errors
+/// Those of the store, and [`Corrupt`](crate::error::ErrorKind::Corrupt) for a damaged list.
+pub async fn oldest_recheck(store: &dyn Read, table: &str) -> Result<Option<Timestamp>> {
+    next_due(store, table, 0).await
 }
 
 /// How many events of a table wait to be applied once more.

@@ -4,19 +4,21 @@
 //! |---|---|---|
 //! | `table/<name>` | `families` | JSON list of family names |
 //! | | `key` | JSON [`Key`], if the parts of row keys are declared |
-//! | `dictionary/<table>` | `a:<attribute>`, `d:<definition>#<generation>` | code(2) |
+//! | `dictionary/<table>` | `a:<attribute>`, `a:<attribute>#<generation>` from the second on, `d:<definition>#<generation>` | code(2) |
 //! | `codes/<table>` | `last` | the last code given out, 8 bytes, as a counter |
 //! | `attribute/<table>` | attribute name | JSON [`Attribute`] |
 //! | `definition/<table>` | definition name | JSON [`Definition`] |
 //! | `position/<table>` | source partition | JSON position, its number as the timestamp |
+//! | `secret/page-tokens` | `key` | what page tokens are signed with, 32 bytes |
 //! | `recheck/<table>/<due>/<position>` | `position`, `event` | an event that is applied once more |
 //!
 //! Table names hold no `/`, so no row is a prefix of another table's.
 
+use super::retire::{generation, numbered};
 use super::{Attribute, AttributeSpec, Code, Definition, DefinitionSpec, Function, Key, TableSchema, check_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, Row, RowMutation, Timestamp};
-use crate::store::{ColumnCheck, Durability, ReadSpec, Scan, Store, TableDescriptor};
+use crate::store::{ColumnCheck, Durability, Read, ReadSpec, Scan, Store, TableDescriptor};
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -41,9 +43,9 @@ pub struct Catalog {
 }
 
 /// Schema changes of all catalogs in this process take turns: each reads what is there before it writes.
-static CHANGES: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+pub(super) static CHANGES: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-fn meta_row(kind: &str, table: &str) -> Bytes {
+pub(super) fn meta_row(kind: &str, table: &str) -> Bytes {
     format!("{kind}/{table}").into()
 }
 
@@ -122,17 +124,7 @@ impl Catalog {
 
     /// The names of the base tables, sorted.
     pub async fn list_tables(&self) -> Result<Vec<String>> {
-        let mut scanner = self.store.scan(META_TABLE, Scan::prefix(b"table/")).await?;
-        let mut names = Vec::new();
-        loop {
-            let page = scanner.next_page().await?;
-            for row in page.rows {
-                names.push(String::from_utf8_lossy(&row.key["table/".len()..]).into_owned());
-            }
-            if page.done {
-                return Ok(names);
-            }
-        }
+        list_tables(&*self.store).await
     }
 
     /// Reads a table's schema.
@@ -140,24 +132,7 @@ impl Catalog {
     /// # Errors
     /// [`ErrorKind::NotFound`]; [`ErrorKind::Unsupported`] for definitions of a format this binary doesn't know.
     pub async fn table(&self, name: &str) -> Result<TableSchema> {
-        let keys = ["table", "attribute", "definition"].map(|kind| meta_row(kind, name));
-        let rows = self.store.get(META_TABLE, &keys, &ReadSpec::default()).await?;
-        let [table, attributes, definitions] = rows.as_slice() else {
-            return Err(Error::new(ErrorKind::Internal, "expected one row per key of a get"));
-        };
-        let Some(families) = table.newest(META_FAMILY.as_bytes(), b"families") else {
-            let tables = self.list_tables().await?;
-            let hint = super::table::nearest(name, tables.iter().map(String::as_str));
-            return Err(Error::new(
-                ErrorKind::NotFound,
-                format!("no table {name:?}{hint}; `table list` shows them, `table create` makes one"),
-            ));
-        };
-        let families = json(table, families)?;
-        let key = table.newest(META_FAMILY.as_bytes(), b"key").map(|cell| json(table, cell)).transpose()?;
-        let attributes = attributes.cells.iter().map(|c| json(attributes, c)).collect::<Result<_>>()?;
-        let definitions = definitions.cells.iter().map(|c| definition(definitions, c)).collect::<Result<_>>()?;
-        Ok(TableSchema::new(name.to_owned(), families, attributes, definitions).with_key(key.map(Arc::new)))
+        read_table(&*self.store, name).await
     }
 
     /// Records attributes of a table that were not known before, and gives the schema with them. Those that are known must
@@ -211,7 +186,9 @@ impl Catalog {
 
     /// Gives attributes codes and records them.
     async fn put_attributes(&self, table: &str, fresh: Vec<Attribute>) -> Result<TableSchema> {
-        let names: Vec<String> = fresh.iter().map(|a| format!("a:{}", a.name)).collect();
+        let dictionary = self.dictionary(table).await?;
+        let name = |a: &Attribute| numbered('a', &a.name, generation(&dictionary, 'a', &a.name));
+        let names: Vec<String> = fresh.iter().map(name).collect();
         let codes = self.codes(table, &names).await?;
         let record = |(attribute, code)| {
             let attribute = Attribute { code, ..attribute };
@@ -238,11 +215,21 @@ impl Catalog {
             }
             return Err(Error::new(
                 ErrorKind::AlreadyExists,
-                format!("definition {} exists already: {}", spec.name, schema.describe(there)),
+                format!("definition {} exists already, on {}", spec.name, schema.describe(there)),
             ));
         }
-        let code = self.codes(table, &[format!("d:{}#1", spec.name)]).await?[0];
-        let definition = Definition { code, floor, ..asked };
+        let depends = asked.codes();
+        if let Some(going) =
+            schema.dropping().iter().find(|d| d.name == spec.name || depends.iter().any(|code| d.mentions(*code)))
+        {
+            return Err(Error::new(
+                ErrorKind::Busy,
+                format!("index {0} is being dropped: `index drop {table} {0}` ends that", going.name),
+            ));
+        }
+        let generation = generation(&self.dictionary(table).await?, 'd', &spec.name) + 1;
+        let code = self.codes(table, &[numbered('d', &spec.name, generation)]).await?[0];
+        let definition = Definition { code, floor, generation, ..asked };
         self.put_definition(table, &definition).await?;
         self.table(table).await
     }
@@ -259,9 +246,10 @@ impl Catalog {
     ) -> Result<Definition> {
         let _guard = CHANGES.lock().await;
         let schema = self.table(table).await?;
-        let mut updated = schema.definition(definition).cloned().ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("table {table} has no definition {definition:?}"))
-        })?;
+        let mut updated = match schema.dropping().iter().find(|d| d.name == definition) {
+            Some(dropping) => dropping.clone(),
+            None => schema.require_definition(definition)?.clone(),
+        };
         let before = updated.clone();
         change(&mut updated);
         if updated != before {
@@ -280,7 +268,7 @@ impl Catalog {
     ///
     /// Any number of writers, in any process: each takes numbers from a counter and publishes `name → code` only where there
     /// is none yet. Whoever comes second uses the first one's code, and its own number is left unused.
-    async fn codes(&self, table: &str, names: &[String]) -> Result<Vec<Code>> {
+    pub(super) async fn codes(&self, table: &str, names: &[String]) -> Result<Vec<Code>> {
         let mut known = self.dictionary(table).await?;
         let fresh: Vec<&String> = names.iter().filter(|name| !known.contains_key(*name)).collect();
         let Ok(wanted @ 1..) = i64::try_from(fresh.len()) else { return chosen(table, &known, names) };
@@ -313,7 +301,7 @@ impl Catalog {
         chosen(table, &known, names)
     }
 
-    async fn dictionary(&self, table: &str) -> Result<BTreeMap<String, Code>> {
+    pub(super) async fn dictionary(&self, table: &str) -> Result<BTreeMap<String, Code>> {
         let mut known = BTreeMap::new();
         for cell in &self.meta(&meta_row("dictionary", table)).await?.cells {
             let code: [u8; 2] = cell.value.as_ref().try_into().map_err(|_| {
@@ -325,16 +313,19 @@ impl Catalog {
         Ok(known)
     }
 
-    async fn meta(&self, key: &Bytes) -> Result<Row> {
+    pub(super) async fn meta(&self, key: &Bytes) -> Result<Row> {
         let mut rows = self.store.get(META_TABLE, std::slice::from_ref(key), &ReadSpec::default()).await?;
         rows.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "expected one row per key of a get"))
     }
 
-    async fn put_meta(&self, key: &Bytes, cells: Vec<(String, Bytes)>) -> Result<()> {
+    pub(super) async fn put_meta(&self, key: &Bytes, cells: Vec<(String, Bytes)>) -> Result<()> {
         if cells.is_empty() {
             return Ok(());
         }
-        let newest = self.meta(key).await?.newest_timestamp().unwrap_or(0);
+        // Markers too: what was removed may come back.
+        let spec = ReadSpec { raw: self.store.capabilities().raw_reads, ..ReadSpec::default() };
+        let there = self.store.get(META_TABLE, std::slice::from_ref(key), &spec).await?;
+        let newest = there.first().and_then(Row::newest_timestamp).unwrap_or(0);
         let at = crate::clock::now().max(newest + 1);
         let cells = cells.into_iter().map(|(qualifier, value)| Cell::put(META_FAMILY, qualifier, at, value)).collect();
         self.store.mutate(META_TABLE, vec![RowMutation::new(key.clone(), cells)], Durability::Durable).await
@@ -347,6 +338,45 @@ fn chosen(table: &str, known: &BTreeMap<String, Code>, names: &[String]) -> Resu
         Error::new(ErrorKind::Internal, format!("expected {name} in the dictionary of {table}, found none"))
     };
     names.iter().map(|name| known.get(name).copied().ok_or_else(|| missing(name))).collect()
+}
+
+async fn list_tables(reader: &dyn Read) -> Result<Vec<String>> {
+    let mut scanner = reader.scan(META_TABLE, Scan::prefix(b"table/")).await?;
+    let mut names = Vec::new();
+    loop {
+        let page = scanner.next_page().await?;
+        for row in page.rows {
+            names.push(String::from_utf8_lossy(&row.key["table/".len()..]).into_owned());
+        }
+        if page.done {
+            return Ok(names);
+        }
+    }
+}
+
+/// Reads a table's schema as `reader` sees it: a snapshot shows the schema of its moment.
+///
+/// # Errors
+/// As [`Catalog::table`].
+pub async fn read_table(reader: &dyn Read, name: &str) -> Result<TableSchema> {
+    let keys = ["table", "attribute", "definition"].map(|kind| meta_row(kind, name));
+    let rows = reader.get(META_TABLE, &keys, &ReadSpec::default()).await?;
+    let [table, attributes, definitions] = rows.as_slice() else {
+        return Err(Error::new(ErrorKind::Internal, "expected one row per key of a get"));
+    };
+    let Some(families) = table.newest(META_FAMILY.as_bytes(), b"families") else {
+        let tables = list_tables(reader).await?;
+        let hint = super::table::nearest(name, tables.iter().map(String::as_str));
+        return Err(Error::new(
+            ErrorKind::NotFound,
+            format!("no table {name:?}{hint}; `table list` shows them, `table create` makes one"),
+        ));
+    };
+    let families = json(table, families)?;
+    let key = table.newest(META_FAMILY.as_bytes(), b"key").map(|cell| json(table, cell)).transpose()?;
+    let attributes = attributes.cells.iter().map(|c| json(attributes, c)).collect::<Result<_>>()?;
+    let definitions = definitions.cells.iter().map(|c| definition(definitions, c)).collect::<Result<_>>()?;
+    Ok(TableSchema::new(name.to_owned(), families, attributes, definitions).with_key(key.map(Arc::new)))
 }
 
 /// Reads a definition; its format first, for a newer one may have anything else in it.
@@ -440,7 +470,7 @@ fn fresh(schema: &TableSchema, specs: &[AttributeSpec]) -> Result<Vec<Attribute>
     Ok(fresh)
 }
 
-fn encode_json<T: Serialize + ?Sized>(value: &T) -> Result<Bytes> {
+pub(super) fn encode_json<T: Serialize + ?Sized>(value: &T) -> Result<Bytes> {
     serde_json::to_vec(value)
         .map(Bytes::from)
         .map_err(|e| Error::new(ErrorKind::Internal, format!("a schema record does not encode: {e}")).with_source(e))

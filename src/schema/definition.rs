@@ -11,7 +11,8 @@ use std::str::FromStr;
 /// The floor of a definition that was built over nothing: every event decides by itself.
 pub const NO_FLOOR: Timestamp = -1;
 
-/// Where a definition is in its life (DESIGN.md §7). Readers use only active ones; the maintainer keeps all of them.
+/// Where a definition is in its life (DESIGN.md §7). Readers use only active ones; the maintainer keeps those and the ones
+/// that are being built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
@@ -19,6 +20,18 @@ pub enum Lifecycle {
     Building,
     /// Complete and kept in step.
     Active,
+    /// No longer read or kept; what is left of it is being removed.
+    Dropping,
+}
+
+impl fmt::Display for Lifecycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Building => "building",
+            Self::Active => "active",
+            Self::Dropping => "dropping",
+        })
+    }
 }
 
 /// A term as it is asked for: an attribute by name, under functions, in a direction.
@@ -189,9 +202,12 @@ pub struct Definition {
     pub epoch: u64,
     /// Where it is in its life.
     pub state: Lifecycle,
-    /// Something of it is in quarantine.
+    /// Something of it is in quarantine, or was dropped from it.
     #[serde(default)]
     pub degraded: bool,
+    /// Something of it was dropped from quarantine: only a verification can tell that nothing is missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unverified: bool,
 }
 
 impl Definition {
@@ -220,6 +236,7 @@ impl Definition {
             epoch: 1,
             state: Lifecycle::Building,
             degraded: false,
+            unverified: false,
         }
     }
 

@@ -13,19 +13,23 @@ pub mod function;
 mod hbase;
 pub mod key;
 mod pattern;
+mod retire;
 pub mod state;
 mod table;
 pub mod term;
 mod value;
 
 pub use attribute::{Attribute, AttributeSpec, AttributeType, BaseEncoding, ScalarType};
-pub use catalog::{Catalog, META_FAMILY, META_TABLE, QUARANTINE_FAMILY, QUARANTINE_TABLE, check_attributes};
+pub use catalog::{
+    Catalog, META_FAMILY, META_TABLE, QUARANTINE_FAMILY, QUARANTINE_TABLE, check_attributes, read_table,
+};
 pub use decimal::Decimal;
 pub use definition::{Definition, DefinitionSpec, Lifecycle, NO_FLOOR, Operand, Term, TermSpec};
 pub use filter::{Condition, Filter, FilterTree};
 pub use function::Function;
 pub use key::Key;
 pub use pattern::Pattern;
+pub(crate) use retire::{is_active, orphans};
 pub use table::{ROW_KEY, TableSchema, check_name, nearest};
 pub use value::{AttributeValue, Float, Value};
 

@@ -19,6 +19,7 @@ pub struct TableSchema {
     attributes: BTreeMap<String, Attribute>,
     by_code: BTreeMap<Code, String>,
     definitions: Vec<Definition>,
+    dropping: Vec<Definition>,
     /// The attributes that some definition contains, by code.
     indexed: Vec<Attribute>,
     key: Option<Arc<Key>>,
@@ -27,12 +28,14 @@ pub struct TableSchema {
 impl TableSchema {
     /// Puts a schema together.
     pub fn new(name: String, families: Vec<String>, attributes: Vec<Attribute>, definitions: Vec<Definition>) -> Self {
+        let (dropping, definitions): (Vec<_>, Vec<_>) =
+            definitions.into_iter().partition(|d| d.state == Lifecycle::Dropping);
         let by_code = attributes.iter().map(|a| (a.code, a.name.clone())).collect();
         let is_indexed = |a: &&Attribute| definitions.iter().any(|d: &Definition| d.mentions(a.code));
         let mut indexed: Vec<Attribute> = attributes.iter().filter(is_indexed).cloned().collect();
         indexed.sort_unstable_by_key(|a| a.code);
         let attributes = attributes.into_iter().map(|a| (a.name.clone(), a)).collect();
-        Self { name, families, attributes, by_code, definitions, indexed, key: None }
+        Self { name, families, attributes, by_code, definitions, dropping, indexed, key: None }
     }
 
     /// The same table with row keys of declared parts; the parts are among its attributes.
@@ -98,9 +101,19 @@ impl TableSchema {
         named.filter(fits).or_else(|| self.attributes.values().find(fits))
     }
 
-    /// All definitions, whatever their state: what the maintainer keeps.
+    /// The definitions that the maintainer keeps: all but those that are being dropped.
     pub fn definitions(&self) -> &[Definition] {
         &self.definitions
+    }
+
+    /// The definitions that are being dropped.
+    pub fn dropping(&self) -> &[Definition] {
+        &self.dropping
+    }
+
+    /// All definitions, whatever their state.
+    pub fn all_definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.definitions.iter().chain(&self.dropping)
     }
 
     /// The definitions readers may use.
@@ -108,9 +121,20 @@ impl TableSchema {
         self.definitions.iter().filter(|d| d.state == Lifecycle::Active)
     }
 
-    /// The definition of this name.
+    /// The definition of this name, unless it is being dropped.
     pub fn definition(&self, name: &str) -> Option<&Definition> {
         self.definitions.iter().find(|d| d.name == name)
+    }
+
+    /// The definition of this name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`], with the nearest known name.
+    pub fn require_definition(&self, name: &str) -> Result<&Definition> {
+        self.definition(name).ok_or_else(|| {
+            let hint = nearest(name, self.definitions.iter().map(|d| d.name.as_str()));
+            Error::new(ErrorKind::NotFound, format!("table {} has no index {name:?}{hint}", self.name))
+        })
     }
 
     /// A definition's terms in order, as [`TermSpec`](super::TermSpec) reads them.
@@ -227,7 +251,7 @@ impl TableSchema {
     #[must_use]
     pub fn with_attributes(&self, fresh: impl IntoIterator<Item = Attribute>) -> Self {
         let attributes = self.attributes.values().cloned().chain(fresh).collect();
-        Self::new(self.name.clone(), self.families.clone(), attributes, self.definitions.clone())
+        Self::new(self.name.clone(), self.families.clone(), attributes, self.all_definitions().cloned().collect())
             .with_key(self.key.clone())
     }
 

@@ -2,8 +2,10 @@
 
 mod changelog;
 pub mod file;
+mod freshness;
 
 pub use changelog::{ChangeLogSource, applied};
+pub use freshness::Freshness;
 
 use crate::error::Result;
 use crate::model::{ChangeEvent, Position};

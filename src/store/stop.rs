@@ -122,6 +122,11 @@ impl<S: Store + ?Sized> Store for Stoppable<S> {
         self.inner.check_and_mutate(table, check, mutation).await
     }
 
+    async fn split_points(&self, table: &str, parts: usize) -> Result<Vec<Bytes>> {
+        self.stop.check()?;
+        self.inner.split_points(table, parts).await
+    }
+
     async fn sync(&self) -> Result<()> {
         self.stop.check()?;
         self.inner.sync().await

@@ -28,14 +28,13 @@ pub struct RowChange {
     pub origin: Option<Position>,
 }
 
-/// A row key as messages show it, no more than 64 bytes of it.
+/// A row key as messages show it, no more than 64 characters of it.
 fn shown(row: &[u8]) -> String {
-    let mut text = escaped(row);
-    if text.len() > 64 {
-        text.truncate(text.floor_char_boundary(64));
-        text.push('…');
+    let text = escaped(row);
+    match text.char_indices().nth(64) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
-    text
 }
 
 impl RowChange {

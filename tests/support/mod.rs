@@ -3,9 +3,10 @@
 use bytes::Bytes;
 use futures::executor::block_on;
 use serde_json::Value;
-use sideindex::schema::{Definition, TableSchema, entry, term};
+use sideindex::schema::{Catalog, Definition, TableSchema, entry, term};
 use sideindex::store::embedded::{EmbeddedStore, Options};
 use sideindex::store::{Read, Scan, Store};
+use sideindex::verify::{self, Report, verify};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -107,7 +108,7 @@ pub struct Oracle {
 impl Oracle {
     pub fn open(data: &Path) -> Self {
         let store = Arc::new(EmbeddedStore::open(data, Options::default()).unwrap());
-        let catalog = sideindex::schema::Catalog::open(Arc::clone(&store) as Arc<dyn Store>);
+        let catalog = Catalog::open(Arc::clone(&store) as Arc<dyn Store>);
         let schema = block_on(async { catalog.await.unwrap().table("packages").await.unwrap() });
         let mut rows = BTreeMap::new();
         each_row(&*store, "packages", |key, cells| {
@@ -127,6 +128,13 @@ impl Oracle {
     /// Row keys that satisfy a condition.
     pub fn ids(&self, condition: impl Fn(&BaseRow) -> bool) -> BTreeSet<String> {
         self.rows.iter().filter(|(_, row)| condition(row)).map(|(id, _)| id.clone()).collect()
+    }
+
+    /// What the library's own `verify` finds.
+    pub fn verify(&self) -> Report {
+        let catalog = Catalog::open(Arc::clone(&self.store) as Arc<dyn Store>);
+        let options = verify::Options::default();
+        block_on(async { verify(&catalog.await.unwrap(), &self.store, "packages", &options, |_| {}).await.unwrap() })
     }
 
     /// Compares base and index both ways: entries that are missing, and visible ones that are not true and whether they are

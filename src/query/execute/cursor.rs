@@ -13,7 +13,8 @@ use crate::query::Consistency;
 use crate::query::bind::{Column, Output};
 use crate::query::page::Place;
 use crate::query::plan::{IndexPath, Path, Plan, Reading, RowsPath, Sorting, columns_of};
-use crate::store::{Columns, Read, ReadSpec, Scan, Scanner};
+use crate::schema::is_active;
+use crate::store::{Columns, Filter, Read, ReadSpec, Scan, Scanner};
 use bytes::Bytes;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -201,6 +202,7 @@ impl Cursor {
                 let mut entries = Vec::with_capacity(most);
                 let table = &self.plan.index_table;
                 let more = stream.next(self.reader.as_ref(), table, most, &mut entries, &mut self.actuals).await?;
+                still_active(&*self.reader, &self.plan, path).await?;
                 let weight = entries.iter().map(Entry::weight).sum();
                 self.budget.hold(Held::Page, weight)?;
                 self.take_entries(path, &entries, &how).await?;
@@ -232,7 +234,7 @@ impl Cursor {
             Some(Path::Rows(RowsPath { columns, filter, .. })) => (columns.clone(), filter.clone()),
             _ => (Columns::All, None),
         };
-        let spec = ReadSpec { columns, filter, ..ReadSpec::default() };
+        let spec = ReadSpec { columns, filter: filter.map(Filter::Column), ..ReadSpec::default() };
         let reversed = plan.sorting.is_reversed();
         let (start, stop) = range;
         self.actuals.seeks += 1;
@@ -436,4 +438,17 @@ impl EntryReading {
         let columns = columns_of(&plan.slots, slots.iter().copied());
         Self { from_entries, test_early, split, spec: ReadSpec { columns, ..ReadSpec::default() }, slots }
     }
+}
+
+/// Fails when the definition of a path is no longer active: entries may have been missing from what was just read.
+async fn still_active(reader: &dyn Read, plan: &Plan, path: usize) -> Result<()> {
+    let Reading::Paths(paths) = &plan.reading else { return Ok(()) };
+    let Some(Path::Index(index)) = paths.get(path) else { return Ok(()) };
+    if is_active(reader, &plan.query.table, &index.definition).await? {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::NotFound,
+        format!("index {} was dropped while the query read it; run the query again", index.definition.name),
+    ))
 }

@@ -38,8 +38,11 @@ enum Work {
     Sync,
     Write(Arc<Table>, Write),
     /// What to write depends on what is stored. Whoever decides adds to the batch last of all, when nothing can fail.
-    Decide(Box<dyn FnOnce(&mut Batch<'_>) -> Result<()> + Send>),
+    Decide(Decision),
 }
+
+/// Adds to a batch what follows from what is stored.
+type Decision = Box<dyn FnOnce(&mut Batch<'_>) -> Result<()> + Send>;
 
 impl Work {
     /// Roughly, in bytes.
