@@ -73,7 +73,9 @@ fn token(text: &str) -> Result<Bytes> {
 fn list(global: &Global, table: &str, page: &Page) -> Result<()> {
     let next = page.next.as_ref().map(|key| format!("{key:02x}"));
     if global.format != Format::Table {
-        output::records(global, &page.records.iter().map(object).collect::<Vec<_>>())?;
+        for record in &page.records {
+            output::records(global, &[object(record)])?;
+        }
         if let Some(next) = next {
             eprintln!("more: --after {next}");
         }

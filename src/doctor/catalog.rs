@@ -115,15 +115,25 @@ fn codes(schema: &TableSchema, dictionary: Option<&BTreeMap<String, Code>>, repo
             report.damaged(&place, &Error::corrupt(format!("{name} and {other} have the code {code}")));
         }
     }
-    let attributes = schema.attributes().map(|a| (format!("a:{}", a.name), a.code));
-    let definitions = schema.definitions().iter().map(|d| (format!("d:{}#{}", d.name, d.generation), d.code));
-    for (name, code) in attributes.chain(definitions) {
-        if dictionary.get(&name) != Some(&code) {
-            let found = dictionary.get(&name).map_or("none".to_owned(), Code::to_string);
-            report.damaged(&place, &Error::corrupt(format!("expected the code {code} for {name}, found {found}")));
+    // A name that was dropped and came back has a later generation.
+    let is_given = |kind: char, name: &str, code: Code| {
+        let plain = format!("{kind}:{name}");
+        let fits =
+            |known: &String| known.strip_prefix(&plain).is_some_and(|rest| rest.is_empty() || rest.starts_with('#'));
+        names.get(&code).is_some_and(|known| fits(known))
+    };
+    let attributes = schema.attributes().map(|a| ('a', &a.name, a.code));
+    let definitions = schema.all_definitions().map(|d| ('d', &d.name, d.code));
+    for (kind, name, code) in attributes.chain(definitions) {
+        if !is_given(kind, name, code) {
+            let found = names.get(&code).map_or("nothing", |known| known.as_str());
+            report.damaged(
+                &place,
+                &Error::corrupt(format!("expected {kind}:{name} under the code {code}, found {found}")),
+            );
         }
     }
-    for definition in schema.definitions() {
+    for definition in schema.all_definitions() {
         for code in definition.codes().into_iter().filter(|code| schema.attribute_by_code(*code).is_none()) {
             let what = format!("contains the attribute of code {code}, which is not there");
             report.damaged(format!("index {} of table {}", definition.name, schema.name), &Error::corrupt(what));
@@ -151,8 +161,11 @@ async fn progress_of(schema: &TableSchema, store: &EmbeddedStore, report: &mut R
         ),
         Ok(_) => {}
     }
-    for definition in schema.definitions() {
+    for definition in schema.all_definitions() {
         let place = format!("index {} of table {}", definition.name, schema.name);
+        if definition.state == Lifecycle::Dropping {
+            report.add(Severity::Warning, &place, "is not dropped completely", "`index drop` again goes on");
+        }
         if definition.state == Lifecycle::Building {
             report.add(
                 Severity::Warning,

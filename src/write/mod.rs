@@ -28,11 +28,11 @@ pub struct RowChange {
     pub origin: Option<Position>,
 }
 
-/// A row key as messages show it, no more than 64 bytes of it.
+/// A row key as messages show it, no more than 64 characters of it.
 fn shown(row: &[u8]) -> String {
     let text = escaped(row);
-    match text.char_indices().find(|(at, c)| at + c.len_utf8() > 64) {
-        Some((at, _)) => format!("{}…", &text[..at]),
+    match text.char_indices().nth(64) {
+        Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
 }
