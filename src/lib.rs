@@ -63,6 +63,9 @@ pub mod build;
 pub mod cli;
 pub mod clock;
 pub mod error;
+#[cfg(test)]
+#[path = "../tests/fuzz/driver.rs"]
+pub(crate) mod fuzz;
 pub mod index;
 pub mod model;
 pub mod query;
