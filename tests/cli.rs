@@ -156,6 +156,37 @@ fn analyze_shows_what_it_cost_beside_the_answer() {
 }
 
 #[test]
+fn answers_come_in_pages_and_with_parameters() {
+    let things = Things::new();
+    let sql = "SELECT id FROM things WHERE size >= $1 AND NOT (tags = $2) OR lower(colour) LIKE 'B%' OR id LIKE 't%' ORDER BY size, id";
+    let page = |after: &[&str]| {
+        let args = ["query", sql, "--param", "-5", "--param", "zz", "--page-size", "2", "--format", "json"];
+        let output = try_run(&things.data(), &[&args[..], after].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let told = String::from_utf8(output.stderr).unwrap();
+        let next =
+            told.lines().find_map(|line| serde_json::from_str::<Value>(line).ok()?["next"].as_str().map(str::to_owned));
+        (String::from_utf8(output.stdout).unwrap(), next)
+    };
+    let (first, token) = page(&[]);
+    assert_eq!(first, "{\"id\":\"t3\"}\n{\"id\":\"t1\"}\n");
+    let token = token.unwrap();
+    assert_eq!(page(&["--after", &token]), ("{\"id\":\"t2\"}\n".to_owned(), None));
+    let shown = things.run(&["query", "SELECT * FROM things WHERE tags = 'b'", "--page-size", "1"]);
+    assert!(shown.contains("next page: --after "), "{shown}");
+    let other = "SELECT id FROM things WHERE tags = 'b'";
+    for (args, told) in [
+        (vec!["query", other, "--page-size", "2", "--after", &token], "belongs to another query"),
+        (vec!["query", other, "--page-size", "2", "--after", &token[1..]], "page token"),
+        (vec!["query", "SELECT id FROM things WHERE size = $1", "--param", "big"], "expected an integer, found 'big'"),
+        (vec!["query", "SELECT id FROM things WHERE size = $2", "--param", "1"], "the query has a parameter $2"),
+    ] {
+        let (code, message) = things.fails(&args);
+        assert!(code == 3 && message.contains(told), "{code} {message}");
+    }
+}
+
+#[test]
 fn errors_say_what_to_do_and_exit_with_the_documented_codes() {
     let things = Things::new();
     let bad = things.dir.path().join("bad.jsonl");
@@ -164,6 +195,8 @@ fn errors_say_what_to_do_and_exit_with_the_documented_codes() {
         ("", &["query", "SELECT id FROM things WHERE color = 'red'"], 4, "did you mean \"colour\""),
         ("", &["query", "SELECT id FROM thing WHERE colour = 'red'"], 4, "did you mean \"things\""),
         ("", &["query", "SELEC id"], 3, "SELEC"),
+        ("", &["query", "SELECT id FROM things WHERE size = = 5"], 3, "\n                                     ^"),
+        ("", &["query", "SELECT id FROM things WHERE lowr(colour) = 'x'"], 5, "did you mean \"lower\""),
         ("", &["query", "SELECT id FROM things WHERE size = 'big'"], 3, "int"),
         ("", &["query", "SELECT id FROM things"], 5, "--allow-scan"),
         ("", &["put", "things", "t1", "size=big"], 3, "expected int, found \"big\""),

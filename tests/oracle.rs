@@ -11,7 +11,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use sideindex::model::{Cell, CellKind, MAX_TIMESTAMP, Row, RowMutation};
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
-use sideindex::store::{ColumnFilter, Columns, Comparison, Durability, Read, ReadSpec, Scan, Store, TableDescriptor};
+use sideindex::store::{
+    ColumnFilter, Columns, Comparison, Durability, Filter, FuzzyKey, Read, ReadSpec, Scan, Store, TableDescriptor,
+};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -90,22 +92,12 @@ impl Model {
                     .count();
                 newer < kept.min(spec.max_versions) as usize
             });
-            if let Some(f) = &spec.filter {
-                let newest = cells
-                    .iter()
-                    .filter(|c| c.family == f.family && c.qualifier == f.qualifier)
-                    .max_by_key(|c| c.timestamp);
-                let passes = newest.is_some_and(|c| match f.comparison {
-                    Comparison::Less => c.value < f.operand,
-                    Comparison::LessOrEqual => c.value <= f.operand,
-                    Comparison::Equal => c.value == f.operand,
-                    Comparison::NotEqual => c.value != f.operand,
-                    Comparison::GreaterOrEqual => c.value >= f.operand,
-                    Comparison::Greater => c.value > f.operand,
-                });
-                if !passes {
-                    cells.clear();
-                }
+            if let Some(filter) = &spec.filter {
+                let kept: Vec<bool> = (0..cells.len()).map(|i| passes(filter, row, &cells, i)).collect();
+                let mut kept = kept.into_iter();
+                cells.retain(|_| kept.next().unwrap());
+                let values = matches!(filter, Filter::All(list) if list.contains(&Filter::KeyOnly));
+                cells.iter_mut().filter(|_| values).for_each(|c| c.value = Bytes::new());
             }
         }
         Row { key: row.clone(), cells }
@@ -123,6 +115,47 @@ impl Model {
             rows.reverse();
         }
         rows
+    }
+}
+
+fn compares(left: &[u8], comparison: Comparison, right: &[u8]) -> bool {
+    match comparison {
+        Comparison::Less => left < right,
+        Comparison::LessOrEqual => left <= right,
+        Comparison::Equal => left == right,
+        Comparison::NotEqual => left != right,
+        Comparison::GreaterOrEqual => left >= right,
+        Comparison::Greater => left > right,
+    }
+}
+
+/// Whether the `i`-th of a row's cells passes a filter.
+fn passes(filter: &Filter, row: &[u8], cells: &[Cell], i: usize) -> bool {
+    let before = |same: bool| {
+        let column = |c: &Cell| (c.family.clone(), c.qualifier.clone());
+        let here = column(&cells[i]);
+        let columns: BTreeSet<_> = cells[..i].iter().map(column).filter(|c| same == (*c == here)).collect();
+        columns.len()
+    };
+    match filter {
+        Filter::Column(f) => {
+            let of = cells.iter().filter(|c| c.family == f.family && c.qualifier == f.qualifier);
+            of.max_by_key(|c| c.timestamp).is_some_and(|c| compares(&c.value, f.comparison, &f.operand))
+        }
+        Filter::Row { comparison, operand } => compares(row, *comparison, operand),
+        Filter::Fuzzy(keys) => keys.iter().any(|key| {
+            let bytes = key.pattern().iter().zip(key.mask()).zip(row);
+            bytes.into_iter().all(|((p, mask), r)| *mask == FuzzyKey::ANY || p == r)
+        }),
+        Filter::ColumnPrefix(prefixes) => prefixes.iter().any(|p| cells[i].qualifier.starts_with(p)),
+        Filter::ColumnPage { limit, offset } => {
+            before(true) == 0 && before(false) >= *offset && before(false) < offset + limit
+        }
+        Filter::FirstKeyOnly => i == 0,
+        Filter::KeyOnly => true,
+        Filter::Page(_) => panic!("counted by nobody here"),
+        Filter::All(list) => list.iter().all(|f| passes(f, row, cells, i)),
+        Filter::Any(list) => list.iter().any(|f| passes(f, row, cells, i)),
     }
 }
 
@@ -160,22 +193,52 @@ fn spec() -> impl Strategy<Value = ReadSpec> {
         2 => Just(Columns::All),
         1 => vec((family(), bytes(&QUALIFIERS)), 0..6).prop_map(Columns::Exact),
     ];
-    let comparison = select(
-        &[
-            Comparison::Less,
-            Comparison::LessOrEqual,
-            Comparison::Equal,
-            Comparison::NotEqual,
-            Comparison::GreaterOrEqual,
-            Comparison::Greater,
-        ][..],
-    );
-    let filter =
-        (family(), bytes(&QUALIFIERS), comparison, 0..4u8).prop_map(|(family, qualifier, comparison, operand)| {
-            ColumnFilter { family, qualifier, comparison, operand: vec![operand].into() }
-        });
-    (columns, 1..7u32, any::<bool>(), proptest::option::of(filter))
+    (columns, 1..7u32, any::<bool>(), proptest::option::of(filter()))
         .prop_map(|(columns, max_versions, raw, filter)| ReadSpec { columns, max_versions, raw, filter })
+}
+
+/// Filters of every kind but the page, in lists that are allowed.
+fn filter() -> impl Strategy<Value = Filter> {
+    let comparison = || {
+        select(
+            &[
+                Comparison::Less,
+                Comparison::LessOrEqual,
+                Comparison::Equal,
+                Comparison::NotEqual,
+                Comparison::GreaterOrEqual,
+                Comparison::Greater,
+            ][..],
+        )
+    };
+    let column = (family(), bytes(&QUALIFIERS), comparison(), 0..4u8).prop_map(|(family, qualifier, comparison, v)| {
+        Filter::Column(ColumnFilter { family, qualifier, comparison, operand: vec![v].into() })
+    });
+    let row =
+        (comparison(), bytes(&ROWS)).prop_map(|(comparison, operand)| Filter::Row { comparison, operand }).boxed();
+    let fuzzy = vec((bytes(&ROWS), any::<[bool; 3]>()), 1..4)
+        .prop_map(|keys| {
+            let key = |(pattern, fixed): (Bytes, [bool; 3])| {
+                let mask: Vec<u8> = pattern.iter().zip(fixed).map(|(_, f)| if f { 0xff } else { 2 }).collect();
+                FuzzyKey::new(&pattern, mask).unwrap()
+            };
+            Filter::Fuzzy(keys.into_iter().map(key).collect())
+        })
+        .boxed();
+    let by_row = prop_oneof![column, row.clone(), fuzzy.clone()].prop_recursive(2, 6, 3, |inner| {
+        prop_oneof![vec(inner.clone(), 1..4).prop_map(Filter::All), vec(inner, 1..4).prop_map(Filter::Any)]
+    });
+    let by_cell = prop_oneof![
+        vec(bytes(&QUALIFIERS), 1..3).prop_map(Filter::ColumnPrefix),
+        (0..4usize, 0..4usize).prop_map(|(limit, offset)| Filter::ColumnPage { limit, offset }),
+        Just(Filter::FirstKeyOnly),
+    ]
+    .boxed();
+    prop_oneof![
+        3 => by_row,
+        2 => by_cell.clone(),
+        1 => (prop_oneof![row, fuzzy], by_cell).prop_map(|(a, b)| Filter::All(vec![a, b, Filter::KeyOnly])),
+    ]
 }
 
 fn scan() -> impl Strategy<Value = Scan> {

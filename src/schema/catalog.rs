@@ -9,6 +9,7 @@
 //! | `attribute/<table>` | attribute name | JSON [`Attribute`] |
 //! | `definition/<table>` | definition name | JSON [`Definition`] |
 //! | `position/<table>` | source partition | JSON position, its number as the timestamp |
+//! | `secret/page-tokens` | `key` | what page tokens are signed with, 32 bytes |
 //! | `recheck/<table>/<due>/<position>` | `position`, `event` | an event that is applied once more |
 //!
 //! Table names hold no `/`, so no row is a prefix of another table's.

@@ -5,9 +5,10 @@
 pub mod embedded;
 mod filter;
 mod read;
+mod sieve;
 mod table;
 
-pub use filter::{ColumnFilter, Comparison};
+pub use filter::{ColumnFilter, Comparison, Filter, FuzzyKey};
 pub use read::{Columns, Page, ReadSpec, Scan, Scanner, count_rows};
 pub use table::{FamilyDescriptor, TableDescriptor};
 
@@ -134,6 +135,14 @@ pub trait Store: Read {
     /// [`Unsupported`](crate::error::ErrorKind::Unsupported) without [`Capabilities::atomic_updates`]; those of
     /// [`mutate`](Self::mutate).
     async fn check_and_mutate(&self, table: &str, check: &ColumnCheck, mutation: RowMutation) -> Result<bool>;
+
+    /// Keys that divide a table for parallel work, in order and without repetition: the ranges from one to the next, with one
+    /// before the first and one after the last, cover all rows and share none. At most `parts` ranges, of very different sizes
+    /// perhaps; who works in parallel asks for some more than it has workers.
+    ///
+    /// # Errors
+    /// [`NotFound`](crate::error::ErrorKind::NotFound) for an unknown table.
+    async fn split_points(&self, table: &str, parts: usize) -> Result<Vec<Bytes>>;
 
     /// On return everything written before is durable.
     async fn sync(&self) -> Result<()>;

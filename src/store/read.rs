@@ -1,6 +1,6 @@
 //! What to read.
 
-use super::{ColumnFilter, Read};
+use super::{Filter, Read};
 use crate::error::Result;
 use crate::model::Row;
 use async_trait::async_trait;
@@ -27,8 +27,9 @@ pub struct ReadSpec {
     /// takes a row's newest timestamp before a major compaction does. `max_versions` and `filter` are ignored. With
     /// exact columns, the family-wide markers of their families are included.
     pub raw: bool,
-    /// Rows that don't pass are left out (a scan) or have no cells (a get).
-    pub filter: Option<ColumnFilter>,
+    /// What doesn't pass is left out; a row of which nothing is left has no cells in a get. A filter's counts are of one scan,
+    /// and begin anew for each row of a get.
+    pub filter: Option<Filter>,
 }
 
 impl Default for ReadSpec {

@@ -47,7 +47,7 @@ impl<F: FnMut(Progress)> Run<F> {
                 self.report.entries += page.examined;
             }
             self.judge(doubtful).await?;
-            self.step(page.examined).await;
+            self.step(page.examined).await?;
             if page.done {
                 return self.repair_rest().await;
             }

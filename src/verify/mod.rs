@@ -78,16 +78,22 @@ pub async fn verify(
     progress: impl FnMut(Progress) + Send,
 ) -> Result<Report> {
     let started = Instant::now();
+    // Everything, until it is known where to start.
+    let mut hold = store.hold_log(table, Some(0))?;
     let snapshot = store.snapshot().await?;
     let schema = read_table(&*snapshot, table).await?;
     let checked = checked(&schema, options)?;
     let applied = source::applied(&*snapshot, table).await?;
     let mut pending = Pending::after(store, table, applied)?;
+    hold.advance(pending.head());
     for row in index::waiting_rows(&*snapshot, table).await? {
         pending.add(&row);
     }
     let report = Report { applied, changes: pending.head(), pending: pending.len(), ..Report::of(&checked) };
-    let repair = options.repair.then(|| Repair::new(catalog, schema.clone()));
+    let repair = match options.repair {
+        true => Some(Repair::new(catalog, schema.clone(), Pending::after(store, table, pending.head())?, hold)),
+        false => None,
+    };
     let mut run = Run {
         snapshot,
         schema,
@@ -166,7 +172,7 @@ impl<F: FnMut(Progress)> Run<F> {
         if let Some(repair) = &mut self.repair {
             repair.add(&finding);
             if repair.is_full() {
-                repair.write(&mut self.pending, &mut self.report).await?;
+                repair.write(&mut self.report).await?;
             }
         }
         if self.report.findings.len() < self.limit_reported {
@@ -178,15 +184,19 @@ impl<F: FnMut(Progress)> Run<F> {
     /// Writes the repairs that are due.
     async fn repair_rest(&mut self) -> Result<()> {
         match &mut self.repair {
-            Some(repair) => repair.write(&mut self.pending, &mut self.report).await,
+            Some(repair) => repair.write(&mut self.report).await,
             None => Ok(()),
         }
     }
 
     /// Tells of the progress, and waits when it is too fast.
-    async fn step(&mut self, read: u64) {
+    async fn step(&mut self, read: u64) -> Result<()> {
         self.done += read;
+        if let Some(repair) = &mut self.repair {
+            repair.read_on()?;
+        }
         (self.progress)(Progress { done: self.done, wrong: self.report.wrong() });
         self.pace.wait(self.done).await;
+        Ok(())
     }
 }

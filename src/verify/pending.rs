@@ -20,12 +20,12 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Reads the log of `table` after `applied`, to its end.
+    /// Reads the log of `table` after a record, to its end; somebody holds it.
     ///
     /// # Errors
     /// [`ErrorKind::TooCostly`] when too many rows are pending.
-    pub(super) fn after(store: &EmbeddedStore, table: &str, applied: u64) -> Result<Self> {
-        let mut pending = Self { store: store.clone(), table: table.to_owned(), read: applied, rows: HashSet::new() };
+    pub(super) fn after(store: &EmbeddedStore, table: &str, read: u64) -> Result<Self> {
+        let mut pending = Self { store: store.clone(), table: table.to_owned(), read, rows: HashSet::new() };
         pending.read_on()?;
         Ok(pending)
     }

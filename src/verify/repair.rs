@@ -18,6 +18,7 @@ use crate::index::{self, Maintainer, Mode};
 use crate::model::{Cell, CellKind, ChangeEvent, MAX_TIMESTAMP, Position, Row, RowMutation, Timestamp};
 use crate::schema::state::{Candidate, TermValue};
 use crate::schema::{Catalog, TableSchema, encoding, entry};
+use crate::store::embedded::LogHold;
 use crate::store::{Durability, ReadSpec, Store};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +42,9 @@ struct Broken {
 pub(super) struct Repair {
     catalog: Catalog,
     schema: Arc<TableSchema>,
+    /// Rows with changes since the verification began.
+    changed: Pending,
+    hold: LogHold,
     rows: BTreeMap<Bytes, Broken>,
     /// Entries that nothing can ever make true: of no definition, or no entries at all.
     strays: Vec<Bytes>,
@@ -61,8 +65,19 @@ struct Work {
 }
 
 impl Repair {
-    pub(super) fn new(catalog: &Catalog, schema: TableSchema) -> Self {
-        Self { catalog: catalog.clone(), schema: Arc::new(schema), rows: BTreeMap::new(), strays: Vec::new() }
+    pub(super) fn new(catalog: &Catalog, schema: TableSchema, changed: Pending, hold: LogHold) -> Self {
+        let (catalog, schema) = (catalog.clone(), Arc::new(schema));
+        Self { catalog, schema, changed, hold, rows: BTreeMap::new(), strays: Vec::new() }
+    }
+
+    /// Takes in what the log has had since: writers may wait for room in it.
+    ///
+    /// # Errors
+    /// As [`Pending::read_on`].
+    pub(super) fn read_on(&mut self) -> Result<()> {
+        self.changed.read_on()?;
+        self.hold.advance(self.changed.head());
+        Ok(())
     }
 
     fn store(&self) -> &Arc<dyn Store> {
@@ -88,13 +103,13 @@ impl Repair {
     }
 
     /// Writes all that is due. Rows that have changed since the verification began, or are about to, are left alone.
-    pub(super) async fn write(&mut self, pending: &mut Pending, report: &mut Report) -> Result<()> {
+    pub(super) async fn write(&mut self, report: &mut Report) -> Result<()> {
         let _at_work = self.catalog.at_work().await;
         // A definition may have been dropped meanwhile.
         self.schema = Arc::new(self.catalog.table(&self.schema.name).await?);
-        pending.read_on()?;
+        self.read_on()?;
         let (changing, rows): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.rows).into_iter().partition(|(row, _)| pending.holds(row));
+            std::mem::take(&mut self.rows).into_iter().partition(|(row, _)| self.changed.holds(row));
         report.changing += changing.iter().map(|(_, broken)| broken.findings).sum::<u64>();
         let strays = std::mem::take(&mut self.strays);
         report.repaired += self.remove_strays(strays).await?;

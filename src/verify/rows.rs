@@ -70,7 +70,7 @@ impl<F: FnMut(Progress)> Run<F> {
                     }
                 }
             }
-            self.step(page.examined).await;
+            self.step(page.examined).await?;
             if page.done {
                 self.look_up(&checked, due).await?;
                 return self.repair_rest().await;

@@ -32,10 +32,12 @@ macro_rules! conformance_suite {
                     markers_of_one_column_leave_its_neighbours, put_and_clear_is_atomic;
                 scans: rows_in_byte_order, start_is_included_and_stop_is_not, bounds_with_extreme_bytes, empty_ranges,
                     prefixes, overlong_bounds, every_page_size_gives_the_same, reversed, reversed_between_bounds,
-                    deleted_rows_are_left_out, columns_of_a_scan, an_empty_table, large_rows_make_short_pages;
+                    deleted_rows_are_left_out, columns_of_a_scan, an_empty_table, large_rows_make_short_pages,
+                    split_points_cover_all_rows_once;
                 filters: comparisons, a_row_without_the_column_is_dropped, only_the_newest_version_is_tested,
                     not_equal_drops_missing, a_column_not_read_counts_as_missing, a_deleted_column_is_missing,
-                    a_filtered_get_keeps_its_place, sparse_matches_are_all_found;
+                    a_filtered_get_keeps_its_place, sparse_matches_are_all_found, keys_only, first_keys, column_prefixes,
+                    column_pages, pages_of_rows, row_filters, fuzzy_rows, lists, filters_that_cannot_be;
                 raw: everything_stored_in_order, versions_and_filter_are_ignored, columns_of_a_raw_read;
                 rows: get_keeps_the_order_of_keys, a_missing_row_has_no_cells, a_key_may_be_asked_twice,
                     row_keys_that_do_not_fit, an_unknown_family, a_timestamp_out_of_bounds, a_marker_with_a_stray_qualifier,

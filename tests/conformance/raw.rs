@@ -5,7 +5,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use sideindex::error::ErrorKind;
 use sideindex::model::CellKind;
-use sideindex::store::{ColumnFilter, Comparison, ReadSpec, Scan};
+use sideindex::store::{ColumnFilter, Comparison, Filter, ReadSpec, Scan};
 
 fn raw() -> ReadSpec {
     ReadSpec { raw: true, ..ReadSpec::default() }
@@ -63,7 +63,7 @@ pub fn versions_and_filter_are_ignored(bed: &Bed) -> BoxFuture<'_, ()> {
                 comparison: Comparison::Equal,
                 operand: "v".into(),
             };
-            let spec = ReadSpec { filter: Some(filter), ..raw() };
+            let spec = ReadSpec { filter: Some(Filter::Column(filter)), ..raw() };
             assert_eq!(bed.get("r", &spec).await, EVERYTHING);
         }
     }

@@ -221,3 +221,35 @@ pub fn large_rows_make_short_pages(bed: &Bed) -> BoxFuture<'_, ()> {
     }
     .boxed()
 }
+
+pub fn split_points_cover_all_rows_once(bed: &Bed) -> BoxFuture<'_, ()> {
+    async {
+        assert!(bed.store.split_points(&bed.table, 4).await.unwrap().is_empty(), "an empty table");
+        bed.rows(["only"]).await;
+        check_split(bed, 4).await;
+        bed.rows(tricky()).await;
+        check_split(bed, 3).await;
+        check_split(bed, 1_000).await;
+        // Far more rows under one prefix than elsewhere.
+        bed.rows((0..3_000).map(|i| format!("dense/{i:05}"))).await;
+        for parts in [0, 1, 2, 8, 64] {
+            check_split(bed, parts).await;
+        }
+        let none = bed.store.split_points("none", 2).await;
+        assert_eq!(kind_of(none), ErrorKind::NotFound);
+    }
+    .boxed()
+}
+
+async fn check_split(bed: &Bed, parts: usize) {
+    let points = bed.store.split_points(&bed.table, parts).await.unwrap();
+    assert!(points.len() <= parts.saturating_sub(1), "{} points for {parts} parts", points.len());
+    assert!(points.windows(2).all(|w| w[0] < w[1]) && points.iter().all(|p| !p.is_empty()), "{points:?}");
+    let starts = std::iter::once(None).chain(points.iter().map(Some));
+    let stops = points.iter().map(Some).chain(std::iter::once(None));
+    let mut found = Vec::new();
+    for (start, stop) in starts.zip(stops) {
+        found.extend(bed.keys(between(start.map(|k| &k[..]), stop.map(|k| &k[..]))).await);
+    }
+    assert_eq!(found, bed.keys(Scan::all()).await, "{parts} parts");
+}

@@ -88,6 +88,10 @@ impl Store for Stepped {
         self.inner.check_and_mutate(table, check, mutation).await
     }
 
+    async fn split_points(&self, table: &str, parts: usize) -> Result<Vec<Bytes>> {
+        self.inner.split_points(table, parts).await
+    }
+
     async fn sync(&self) -> Result<()> {
         self.inner.sync().await
     }

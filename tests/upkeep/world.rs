@@ -120,9 +120,13 @@ impl World {
         verify(&self.catalog, &self.store, TABLE, &options, |_| {}).await.unwrap()
     }
 
-    /// Applies all of the log again, as if nothing had been acknowledged.
-    pub async fn follow_from_the_start(&self) {
-        let events = self.store.read_log(TABLE, 0, usize::MAX, usize::MAX).unwrap();
+    /// The events of the log that are not applied yet.
+    pub async fn waiting(&self) -> Vec<ChangeEvent> {
+        ChangeLogSource::open(self.store.clone(), TABLE).await.unwrap().next_batch().await.unwrap()
+    }
+
+    /// Follows events, as if they came again.
+    pub async fn follow(&self, events: Vec<ChangeEvent>) {
         let source = Replayed { events };
         let maintainer = Maintainer::new(Arc::new(self.store.clone()), Arc::new(self.schema().await));
         let mut follower = Follower::new(self.catalog.clone(), maintainer, source, FollowerOptions::default());

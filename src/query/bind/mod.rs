@@ -90,6 +90,9 @@ fn tree(predicate: &Predicate, slots: &[Slot]) -> Result<FilterTree> {
     })
 }
 
+/// Columns of the SELECT list by the names they are given there.
+type Aliases = Vec<(String, Column)>;
+
 struct Binder<'a> {
     schema: &'a TableSchema,
     slots: Vec<Slot>,
@@ -133,7 +136,7 @@ impl<'a> Binder<'a> {
     }
 
     /// What is asked for, what its columns are called, and which of those names ORDER BY may use.
-    fn output(&mut self, select: &ParsedSelect) -> Result<(Output, Vec<String>, Vec<(String, Column)>)> {
+    fn output(&mut self, select: &ParsedSelect) -> Result<(Output, Vec<String>, Aliases)> {
         let ParsedSelect::Columns(items) = select else {
             return Ok((Output::Count, vec!["count".to_owned()], Vec::new()));
         };
@@ -158,7 +161,7 @@ impl<'a> Binder<'a> {
         Ok((Output::Columns(columns), names, aliases))
     }
 
-    fn order(&mut self, order: &ParsedOrder, aliases: &[(String, Column)]) -> Result<Order> {
+    fn order(&mut self, order: &ParsedOrder, aliases: &Aliases) -> Result<Order> {
         let ParsedOrder { operand, descending, nulls_first } = order;
         let mut named = aliases.iter().filter(|(alias, _)| operand.functions.is_empty() && *alias == operand.name);
         let column = match named.next() {

@@ -14,7 +14,7 @@ use crate::query::bind::{Column, Output};
 use crate::query::page::Place;
 use crate::query::plan::{IndexPath, Path, Plan, Reading, RowsPath, Sorting, columns_of};
 use crate::schema::is_active;
-use crate::store::{Columns, Read, ReadSpec, Scan, Scanner};
+use crate::store::{Columns, Filter, Read, ReadSpec, Scan, Scanner};
 use bytes::Bytes;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -234,7 +234,7 @@ impl Cursor {
             Some(Path::Rows(RowsPath { columns, filter, .. })) => (columns.clone(), filter.clone()),
             _ => (Columns::All, None),
         };
-        let spec = ReadSpec { columns, filter, ..ReadSpec::default() };
+        let spec = ReadSpec { columns, filter: filter.map(Filter::Column), ..ReadSpec::default() };
         let reversed = plan.sorting.is_reversed();
         let (start, stop) = range;
         self.actuals.seeks += 1;

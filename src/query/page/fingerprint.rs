@@ -50,7 +50,7 @@ fn path(path: &Path) -> u128 {
 pub(super) fn choices(candidates: &Candidates, decisions: &[usize]) -> Vec<u32> {
     let mut decisions = decisions.iter().copied();
     let mut out = Vec::new();
-    walk(&candidates.roots, candidates, &mut |ways| {
+    walk(&candidates.roots, &mut |ways| {
         let way = decisions.next().filter(|way| *way < ways.len())?;
         out.push(number(ways, way, candidates));
         Some(way)
@@ -63,7 +63,7 @@ pub(super) fn decisions(candidates: &Candidates, choices: &[u32]) -> Option<Vec<
     let mut choices = choices.iter();
     let mut out = Vec::new();
     if choices.len() > 0 {
-        walk(&candidates.roots, candidates, &mut |ways| {
+        walk(&candidates.roots, &mut |ways| {
             let choice = choices.next()?;
             let way = (0..ways.len()).find(|way| number(ways, *way, candidates) == *choice)?;
             out.push(way);
@@ -74,10 +74,10 @@ pub(super) fn decisions(candidates: &Candidates, choices: &[u32]) -> Option<Vec<
 }
 
 /// Goes through the decisions: each may lead to others.
-fn walk(ways: &[Access], candidates: &Candidates, decide: &mut dyn FnMut(&[Access]) -> Option<usize>) -> Option<()> {
+fn walk(ways: &[Access], decide: &mut dyn FnMut(&[Access]) -> Option<usize>) -> Option<()> {
     let way = decide(ways)?;
     match &ways[way] {
-        Access::Union(arms) => arms.iter().try_for_each(|arm| walk(arm, candidates, decide)),
+        Access::Union(arms) => arms.iter().try_for_each(|arm| walk(arm, decide)),
         Access::Nothing | Access::Path(_) => Some(()),
     }
 }

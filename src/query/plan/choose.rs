@@ -2,7 +2,7 @@
 
 use super::path::{Access, Path};
 use super::{Candidates, Sorting, order};
-use crate::query::bind::BoundQuery;
+use crate::query::bind::{BoundQuery, Predicate};
 
 /// How many entries a path reads, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,8 +35,8 @@ pub(crate) fn best(
     estimates: &[Estimate],
     query: &BoundQuery,
 ) -> Option<Choice> {
-    let choose = |ways: &[Access]| best(ways, candidates, estimates, query);
-    ways.iter().enumerate().map(|(way, _)| cost(way, ways, candidates, estimates, query, &choose)).min_by(|a, b| {
+    let mut choose = |ways: &[Access]| best(ways, candidates, estimates, query);
+    (0..ways.len()).map(|way| cost(way, ways, candidates, estimates, query, &mut choose)).min_by(|a, b| {
         let key = |c: &Choice| (c.cost.entries, !c.cost.exact);
         key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
     })
@@ -49,17 +49,8 @@ pub(crate) fn follow(
     query: &BoundQuery,
     decisions: &mut dyn Iterator<Item = usize>,
 ) -> Option<Choice> {
-    let decisions = std::cell::RefCell::new(decisions);
-    fn go(
-        ways: &[Access],
-        candidates: &Candidates,
-        query: &BoundQuery,
-        decisions: &std::cell::RefCell<&mut dyn Iterator<Item = usize>>,
-    ) -> Option<Choice> {
-        let way = decisions.borrow_mut().next().filter(|way| *way < ways.len())?;
-        Some(cost(way, ways, candidates, &[], query, &|ways| go(ways, candidates, query, decisions)))
-    }
-    go(ways, candidates, query, &decisions)
+    let way = decisions.next().filter(|way| *way < ways.len())?;
+    Some(cost(way, ways, candidates, &[], query, &mut |ways| follow(ways, candidates, query, decisions)))
 }
 
 /// What an alternative costs, where `choose` chooses among those of its arms.
@@ -69,7 +60,7 @@ fn cost(
     candidates: &Candidates,
     estimates: &[Estimate],
     query: &BoundQuery,
-    choose: &dyn Fn(&[Access]) -> Option<Choice>,
+    choose: &mut dyn FnMut(&[Access]) -> Option<Choice>,
 ) -> Choice {
     let mut choice = Choice {
         way,
@@ -115,7 +106,7 @@ pub(crate) fn enough(path: usize, candidates: &Candidates, query: &BoundQuery) -
     let path = &candidates.paths[path];
     let direct = match path {
         Path::Get(_) => return None,
-        Path::Rows(_) => matches!(&query.predicate, crate::query::bind::Predicate::Test(_)),
+        Path::Rows(_) => matches!(&query.predicate, Predicate::Test(_)),
         Path::Index(index) => index.residual.is_true(),
     };
     let served = order::sorting(path, &query.order, &candidates.slots) != Sorting::Sorted;

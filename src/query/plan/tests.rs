@@ -152,17 +152,24 @@ fn an_order_is_served_where_entries_have_it() {
     let several = |order: &str, name: &str| {
         served(&format!("SELECT id FROM packages WHERE section = 'a' AND size > 5 ORDER BY {order}"), &[name])
     };
-    assert_eq!(several("size, priority NULLS FIRST", "section+size+priority"), forth);
-    assert_eq!(several("section DESC, size DESC, priority DESC NULLS LAST, id DESC", "section+size+priority"), back);
+    assert_eq!(several("size, weight NULLS FIRST", "section+size+weight"), forth);
+    assert_eq!(several("section DESC, size DESC, weight DESC NULLS LAST, id DESC", "section+size+weight"), back);
     assert_eq!(several("size", "section+size+priority"), forth);
+    // Of long texts the entries have a part; what follows them has to be sorted in any case.
+    let near = |reversed, keys| Sorting::Near { reversed, keys, limit: 256 };
+    assert_eq!(several("size, priority NULLS FIRST", "section+size+priority"), near(false, 2));
+    assert_eq!(
+        served("SELECT id FROM packages WHERE section > 'a' ORDER BY section DESC, weight", &["section<"]),
+        near(true, 1)
+    );
     assert_eq!(served("SELECT id FROM packages WHERE id > 'a' ORDER BY id DESC", &[]), back);
     for (sql, names) in [
         // Rows without a size have entries below all others, and are to be sorted above them.
         ("SELECT id FROM packages WHERE section = 'a' ORDER BY size", "section+size"),
         ("SELECT id FROM packages WHERE section IN ('a', 'b') AND size > 5 ORDER BY size", "section+size"),
         ("SELECT id FROM packages WHERE size > 5 ORDER BY size, id", "size+priority<"),
-        ("SELECT id FROM packages WHERE size > 5 ORDER BY size, priority NULLS FIRST, weight", "size+priority<"),
-        ("SELECT id FROM packages WHERE size > 5 ORDER BY size DESC, priority NULLS FIRST", "size+priority<"),
+        ("SELECT id FROM packages WHERE size > 5 ORDER BY size, weight NULLS FIRST, priority", "size+weight<"),
+        ("SELECT id FROM packages WHERE size > 5 ORDER BY size DESC, weight NULLS FIRST", "size+weight<"),
         ("SELECT id FROM packages WHERE size > 5 ORDER BY weight", "size<"),
         ("SELECT id FROM packages WHERE size > 5 ORDER BY id", "size<"),
     ] {

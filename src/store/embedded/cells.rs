@@ -5,6 +5,7 @@ use super::row::{Found, RowBuilder};
 use super::{error, key as keys};
 use crate::error::Result;
 use crate::model::Row;
+use crate::store::sieve::Step;
 use bytes::Bytes;
 use fjall::{Iter, Keyspace, Readable, Snapshot};
 use std::ops::Bound;
@@ -28,6 +29,10 @@ pub(super) fn read_row(snapshot: &Snapshot, keyspace: &Keyspace, key: &Bytes, bu
     keys::after_run(&mut end);
     let mut cells = snapshot.range::<&Vec<u8>, _>(keyspace, &prefix..&end);
     builder.start_at(prefix.into(), key.clone());
+    builder.restart();
+    if builder.is_over() || builder.step() != Step::Read {
+        return Ok(builder.finish().row);
+    }
     while let Some((key, value)) = pair(cells.next())? {
         builder.push(&key, value)?;
         if builder.is_complete() {
@@ -78,12 +83,46 @@ impl Rows {
         }
     }
 
-    /// Whether all rows were read.
+    /// Whether all rows were read that there can be.
     pub(super) fn at_end(&self) -> bool {
-        self.started && self.ahead.is_none()
+        (self.started && self.ahead.is_none()) || self.builder.is_over()
     }
 
-    /// The next row; none at the end.
+    /// Passes over the row that was started, and those after it that can't pass the filter either.
+    fn pass(&mut self, step: Step) -> Result<()> {
+        let after_row = || {
+            let mut key = self.builder.prefix().to_vec();
+            keys::after_run(&mut key);
+            key
+        };
+        if self.reversed {
+            // What comes next has smaller keys.
+            self.ahead = None;
+            while let Some(pair) = self.advance()? {
+                if !self.builder.is_at(&pair.0) {
+                    self.ahead = Some(pair);
+                    break;
+                }
+            }
+            return Ok(());
+        }
+        let target = match step {
+            Step::SkipAll => None,
+            Step::SkipTo(row) => Some(after_row().max(keys::row_start(&row))),
+            Step::Skip | Step::Read => Some(after_row()),
+        };
+        self.ahead = None;
+        if let Some(target) = target {
+            self.range.0 = Bound::Included(target);
+            if !keys::is_empty(&self.range) {
+                self.cells = self.snapshot.range::<Vec<u8>, _>(&self.keyspace, self.range.clone());
+                self.ahead = self.advance()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next row, without cells if it doesn't pass the filter; none at the end.
     pub(super) fn next_row(&mut self) -> Result<Option<Found>> {
         if !self.started {
             self.ahead = self.advance()?;
@@ -91,6 +130,11 @@ impl Rows {
         }
         let Some((mut key, mut value)) = self.ahead.take() else { return Ok(None) };
         self.builder.start(&key)?;
+        let step = self.builder.step();
+        if step != Step::Read {
+            self.pass(step)?;
+            return Ok(Some(self.builder.finish()));
+        }
         if self.reversed {
             let mut cells = vec![(key, value)];
             while let Some((key, value)) = self.advance()? {

@@ -48,6 +48,13 @@ pub(super) fn row_prefix(row: &[u8]) -> Vec<u8> {
     prefix
 }
 
+/// The lowest key of the rows at or after `row`, cut to what fjall takes.
+pub(super) fn row_start(row: &[u8]) -> Vec<u8> {
+    let mut key = row_prefix(row);
+    key.truncate(KEY_LIMIT);
+    key
+}
+
 /// Makes a key that ends in an escaped run the lowest one above all that start with it.
 pub(super) fn after_run(key: &mut [u8]) {
     if let Some(last) = key.last_mut() {

@@ -2,7 +2,8 @@
 
 use super::tables::Table;
 use crate::error::{Error, Result};
-use crate::store::{ColumnFilter, Columns, ReadSpec};
+use crate::store::sieve::Sieve;
+use crate::store::{Columns, ReadSpec};
 use bytes::Bytes;
 
 /// A [`ReadSpec`] bound to a table.
@@ -11,7 +12,7 @@ pub(super) struct Plan {
     /// All families of the table, in stored order.
     pub(super) families: Vec<FamilyPlan>,
     pub(super) raw: bool,
-    pub(super) filter: Option<ColumnFilter>,
+    pub(super) sieve: Option<Sieve>,
 }
 
 /// What to read of a family.
@@ -37,7 +38,8 @@ impl FamilyPlan {
 
 impl Plan {
     /// # Errors
-    /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for a family the table doesn't have, or no versions.
+    /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for a family the table doesn't have, no versions, or
+    /// a filter that doesn't pass [`Filter::check`](crate::store::Filter::check).
     pub(super) fn new(table: &Table, spec: &ReadSpec) -> Result<Self> {
         if spec.max_versions == 0 {
             return Err(Error::invalid("expected at least 1 version to read, found 0"));
@@ -58,7 +60,7 @@ impl Plan {
             }
             families.iter_mut().filter_map(|f| f.qualifiers.as_mut()).for_each(|q| q.sort());
         }
-        let filter = spec.filter.clone().filter(|_| !spec.raw);
-        Ok(Self { families, raw: spec.raw, filter })
+        let sieve = spec.filter.as_ref().filter(|_| !spec.raw).map(Sieve::new).transpose()?;
+        Ok(Self { families, raw: spec.raw, sieve })
     }
 }

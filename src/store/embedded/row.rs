@@ -6,6 +6,7 @@ use super::resolve::{Effect, Mask};
 use crate::error::{Error, Result};
 use crate::model::{Cell, Row, Timestamp};
 use crate::schema::term;
+use crate::store::sieve::{Sieve, Step};
 use bytes::Bytes;
 
 /// So many cells of no interest in a row are read before the rest of them is skipped: finding a place costs about as much
@@ -91,6 +92,26 @@ impl RowBuilder {
     pub(super) fn start_at(&mut self, prefix: Bytes, row: Bytes) {
         self.prefix = prefix;
         self.row = row;
+    }
+
+    /// What all keys of the row start with.
+    pub(super) fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// What the row's key tells of it.
+    pub(super) fn step(&self) -> Step {
+        self.plan.sieve.as_ref().map_or(Step::Read, |sieve| sieve.step(&self.row))
+    }
+
+    /// Whether no further row can pass the filter.
+    pub(super) fn is_over(&self) -> bool {
+        self.plan.sieve.as_ref().is_some_and(Sieve::is_over)
+    }
+
+    /// Filters begin anew, as for another read.
+    pub(super) fn restart(&mut self) {
+        self.plan.sieve.iter_mut().for_each(Sieve::restart);
     }
 
     /// Whether a key is of the row.
@@ -213,15 +234,17 @@ impl RowBuilder {
         Some(here.or_else(later).unwrap_or(Wanted::Nothing))
     }
 
-    /// Ends the row. It has no cells if the filter holds it back.
+    /// Ends the row. It has the cells that pass the filter.
     pub(super) fn finish(&mut self) -> Found {
         self.capacity = self.cells.len().max(1);
         let mut row = Row { key: std::mem::take(&mut self.row), cells: std::mem::take(&mut self.cells) };
         self.family = None;
         self.idle = 0;
-        if self.plan.filter.as_ref().is_some_and(|f| !f.accepts(&row)) {
-            row.cells = Vec::new();
-            self.kept = 0;
+        if let Some(sieve) = self.plan.sieve.as_mut().filter(|_| !row.cells.is_empty()) {
+            sieve.apply(&mut row);
+            if row.cells.is_empty() {
+                self.kept = 0;
+            }
         }
         Found { row, examined: std::mem::take(&mut self.examined), kept: std::mem::take(&mut self.kept) }
     }
@@ -250,7 +273,7 @@ mod tests {
         #[test]
         fn random_keys_are_refused_or_read(keys in vec(key(), 1..6), raw in any::<bool>()) {
             let family = FamilyPlan { name: "f".into(), max_versions: 3, qualifiers: None };
-            let mut builder = RowBuilder::new(Plan { families: vec![family], raw, filter: None });
+            let mut builder = RowBuilder::new(Plan { families: vec![family], raw, sieve: None });
             for key in keys.into_iter().map(Bytes::from) {
                 if (builder.prefix.is_empty() || !builder.is_at(&key)) && builder.start(&key).is_err() {
                     continue;

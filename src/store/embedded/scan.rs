@@ -63,7 +63,12 @@ impl PageScanner {
         let most = EXAMINED_PER_ROW.saturating_mul(page_rows as u64).max(EXAMINED_AT_LEAST);
         let mut page = Page::default();
         let (mut kept, mut examined) = (0, 0);
-        while page.rows.len() < page_rows && page.examined < most && kept < PAGE_BYTES && examined < EXAMINED_BYTES {
+        while !rows.at_end()
+            && page.rows.len() < page_rows
+            && page.examined < most
+            && kept < PAGE_BYTES
+            && examined < EXAMINED_BYTES
+        {
             let Some(found) = rows.next_row()? else { break };
             page.examined += 1;
             examined += found.examined;

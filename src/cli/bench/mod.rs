@@ -1,5 +1,7 @@
 //! `bench`: what the indexes cost and what they gain, on the bundled catalogue, side by side in one run.
 
+mod keeping;
+
 use super::args::{BenchArgs, Format, Global};
 use super::demo::{self, PACKAGES, PACKAGES_NAME, TABLE};
 use super::load;
@@ -155,7 +157,7 @@ async fn lookups(global: &Global, runs: u32) -> Result<Vec<Figure>> {
         let (rows, took) = timed(&session, &schema, large, &verified).await?;
         rate_verified.push(rows as f64 / took.as_secs_f64());
     }
-    Ok(vec![
+    let mut figures = vec![
         figure(&format!("lookup of {HITS} rows, verified, p50"), "ms", "< 1", p50),
         figure(&format!("lookup of {HITS} rows, verified, p99"), "ms", "", p99),
         figure(&format!("lookup of {HITS} rows, indexed, p50"), "ms", "", p50_indexed),
@@ -163,7 +165,9 @@ async fn lookups(global: &Global, runs: u32) -> Result<Vec<Figure>> {
         figure("scan / verified lookup", "×", "", ratio),
         figure("depends = 'libc6', indexed", "rows/s", "≥ 500,000", rate),
         figure("depends = 'libc6', verified", "rows/s", "", rate_verified),
-    ])
+    ];
+    figures.extend(keeping::keeping(&session, runs).await?);
+    Ok(figures)
 }
 
 /// A value of `source` that exactly [`HITS`] rows have.
