@@ -178,7 +178,7 @@ mod tests {
     const GOOD: &[u8] = br#"{"id":"good","attrs":{"a":1}}"#;
 
     #[test]
-    fn any_bytes_are_lines_with_numbers() {
+    fn fuzz_json_lines() {
         let words = ["{\"id\":\"a\"", ",\"ts\":", ",\"attrs\":{", "}", "\n", "\r\n", "\"", "null", "\\u0000"];
         run("json_lines", &words, |input| {
             // Good lines follow whatever the input is.
@@ -206,6 +206,16 @@ mod tests {
             }
             assert_eq!(lines.next().unwrap(), None);
             assert_eq!(lines.bytes_read(), size);
+            let packed = Box::new(std::io::Cursor::new(input.to_vec()));
+            let mut packed = JsonLines::read(Path::new("f.zst"), packed, 0).unwrap();
+            let error = loop {
+                match packed.next() {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break None,
+                    Err(error) => break Some(error),
+                }
+            };
+            assert!(error.is_none_or(|error| error.to_string().contains("f.zst")));
             expected.iter().take(4).map(|(_, record)| outcome(record)).collect::<Vec<_>>().join("; ")
         });
     }

@@ -9,7 +9,7 @@ use sideindex::schema::term::{self, Shape};
 use sideindex::schema::{Attribute, AttributeType, AttributeValue, BaseEncoding, ScalarType, encoding};
 
 #[test]
-fn terms() {
+fn fuzz_terms() {
     run("terms", &[], |input| {
         if let Ok(len) = term::len(input) {
             assert!((1..=input.len()).contains(&len));
@@ -44,7 +44,7 @@ fn descending_is_the_reverse(a: &[u8], b: &[u8]) {
 }
 
 #[test]
-fn key_forms() {
+fn fuzz_key_forms() {
     run("key_forms", &[], |input| {
         let whole = term::decode(input).is_ok();
         for descending in [false, true] {
@@ -82,7 +82,7 @@ fn stands_in_keys(shape: Shape, term: &[u8]) {
 }
 
 #[test]
-fn candidates() {
+fn fuzz_candidates() {
     run("candidates", &[], |input| {
         // timestamp(1) qualifier(19) value…
         let (head, value) = input.split_at(input.len().min(20));
@@ -111,7 +111,7 @@ fn candidates() {
 }
 
 #[test]
-fn mutations() {
+fn fuzz_mutations() {
     run("mutations", &[], |input| {
         let position = Position::Changelog { number: 7 };
         let decoded = wire::decode(Bytes::copy_from_slice(input), position.clone());
@@ -150,7 +150,7 @@ fn attributes() -> Vec<Attribute> {
 }
 
 #[test]
-fn base_cells() {
+fn fuzz_base_cells() {
     let attributes = attributes();
     run("base_cells", &["null", "[", "]", "\"", "NaN", "-inf", "T00:00:00Z", "\\x"], |input| {
         let mut outcomes = String::new();
@@ -184,7 +184,7 @@ fn base_cells() {
 }
 
 #[test]
-fn json_values() {
+fn fuzz_json_values() {
     let attributes = attributes();
     run("json_values", &["null", "[", "]", "\"", "NaN", "-inf", "e308", "T00:00:00Z", "\\u0000"], |input| {
         let Ok(json) = serde_json::from_slice::<serde_json::Value>(input) else { return String::new() };

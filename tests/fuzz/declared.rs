@@ -21,7 +21,7 @@ where
 }
 
 #[test]
-fn declarations() {
+fn fuzz_declarations() {
     let words = [
         "lower(", "trim(", "nfkc(", ")", " desc", " asc", "text", "int", "bytes", "decimal", "[]", ":json", ":hbase",
         ":utf8", " sep '", "'", "md5(", "xxh3(", " ordered", ", ", "=", "\\x00",
@@ -41,7 +41,7 @@ fn declarations() {
 }
 
 #[test]
-fn numbers_and_times() {
+fn fuzz_numbers_and_times() {
     run("numbers_and_times", &["e", "E+", "-", ".", "T", "Z", "+14:00", "[UTC]", "0000"], |input| {
         let Ok(text) = std::str::from_utf8(input) else { return String::new() };
         let time = calendar::parse(text);
@@ -53,7 +53,7 @@ fn numbers_and_times() {
 }
 
 #[test]
-fn freshness_tokens() {
+fn fuzz_freshness_tokens() {
     run("freshness_tokens", &["A", "AQ", "=", "-", "_"], |input| {
         // Read as a token, and as what one is made of.
         if let Some((number, table)) = input.split_first_chunk::<8>()

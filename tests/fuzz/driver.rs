@@ -47,11 +47,14 @@ pub fn run(target: &str, words: &[&str], check: impl Fn(&[u8]) -> String) {
             Err(payload) => failed(input, 0, payload.as_ref()),
         }
     }
-    let mut number = 0;
+    let (mut number, mut slowest) = (0, Duration::ZERO);
     while budget.lasts(number) {
         number += 1;
         let input = changed(&pool, words, &mut rng);
-        match attempt(&input) {
+        let started = Instant::now();
+        let attempted = attempt(&input);
+        slowest = slowest.max(started.elapsed());
+        match attempted {
             Ok(outcome) => {
                 if pool.len() < seeds + KEPT && outcomes.insert(outcome) {
                     pool.push(input);
@@ -60,7 +63,10 @@ pub fn run(target: &str, words: &[&str], check: impl Fn(&[u8]) -> String) {
             Err(payload) => failed(&input, number, payload.as_ref()),
         }
     }
-    println!("{target}: {seeds} inputs of the corpus, {number} made of them, {} outcomes", outcomes.len());
+    println!(
+        "{target}: {seeds} inputs of the corpus, {number} made of them, {} outcomes, slowest {slowest:?}",
+        outcomes.len()
+    );
 }
 
 /// What became of an input: `ok`, or the error's message without what it quotes and counts.

@@ -17,7 +17,7 @@ fn definitions() -> Vec<Definition> {
 }
 
 #[test]
-fn entries() {
+fn fuzz_entries() {
     let definitions = definitions();
     run("entries", &[], |input| {
         let Some((which, key)) = input.split_first() else { return String::new() };
@@ -43,7 +43,7 @@ fn entries() {
 }
 
 #[test]
-fn entry_values() {
+fn fuzz_entry_values() {
     run("entry_values", &[], |input| {
         let decoded = entry::decode_value(input);
         if let Ok((disputed, covered)) = decoded {
@@ -58,7 +58,7 @@ fn entry_values() {
 }
 
 #[test]
-fn row_keys() {
+fn fuzz_row_keys() {
     let keys: Vec<Key> = [
         "user=text",
         "hash=md5(user):2, user=text:4, action=text sep '|', month=text",

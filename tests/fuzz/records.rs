@@ -18,7 +18,7 @@ fn read<T: Serialize + DeserializeOwned + PartialEq + Debug>(input: &[u8]) -> Op
 }
 
 #[test]
-fn records() {
+fn fuzz_records() {
     let words = [
         "\"below 50\"",
         "\"above 500001\"",

@@ -158,7 +158,7 @@ fn parameters(sql: &str) -> Vec<Literal> {
 }
 
 #[test]
-fn queries() {
+fn fuzz_queries() {
     let schema = schema();
     let key = TokenKey::random().unwrap();
     run("queries", &WORDS, |input| {
@@ -221,7 +221,7 @@ fn answers(prepared: &query::Prepared, is_count: bool, none_wanted: bool) {
 }
 
 #[test]
-fn filters() {
+fn fuzz_filters() {
     let schema = schema();
     run("filters", &WORDS[3..], |input| {
         let Ok(text) = std::str::from_utf8(input) else { return String::new() };

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn any_signed_bytes_are_refused_or_a_token() {
+    fn fuzz_page_tokens() {
         let key = TokenKey::random().unwrap();
         crate::fuzz::run("page_tokens", &["A", "_", "="], |input| {
             // As it is, it is no token of ours.

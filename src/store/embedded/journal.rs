@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_are_no_tear_or_one_after_sound_batches() {
+    fn fuzz_journals() {
         crate::fuzz::run("journals", &[], |input| {
             // After a sound batch; a gap follows, and the end of a batch.
             let end = [&[END][..], &[0; 8], MAGIC].concat();

@@ -358,7 +358,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_records_are_refused_or_read() {
+    fn fuzz_log_records() {
         let mut prefix = Vec::new();
         term::escape(b"t", &mut prefix);
         let value = wire::encode(&crate::model::RowMutation::new("r", Vec::new()), 5);

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn any_keys_are_refused_or_read() {
+    fn fuzz_cell_keys() {
         let words = ["\0\u{1}", "f\0", "g\0", "row"];
         crate::fuzz::run("cell_keys", &words, |input| {
             let bytes = Bytes::copy_from_slice(input);
@@ -298,7 +298,7 @@ mod tests {
                 assert_eq!(key::tail(timestamp, kind), *input);
             }
             let family = FamilyPlan { name: "f".into(), max_versions: 3, qualifiers: None };
-            let mut builder = RowBuilder::new(Plan { families: vec![family], raw: true, filter: None });
+            let mut builder = RowBuilder::new(Plan { families: vec![family], raw: true, sieve: None });
             let started = builder.start(&bytes).and_then(|()| builder.push(&bytes, Bytes::from_static(b"v")));
             if started.is_ok() {
                 for cell in builder.finish().row.cells {
