@@ -23,6 +23,8 @@ pub enum ErrorKind {
     Unsupported,
     /// Another process or a deadline stands in the way for now.
     Busy,
+    /// Whoever asked for it no longer wants it.
+    Interrupted,
     /// The store could not be reached or could not complete an operation.
     Store,
     /// Stored bytes do not decode: damaged, or written by a newer version.
@@ -75,6 +77,7 @@ impl Error {
         let action = match kind {
             ErrorKind::WrongType => Action::Quarantine,
             ErrorKind::Busy => Action::BackOff,
+            ErrorKind::Interrupted => Action::Retry,
             ErrorKind::InvalidInput
             | ErrorKind::NotFound
             | ErrorKind::AlreadyExists

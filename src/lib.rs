@@ -62,6 +62,8 @@
 pub mod build;
 pub mod cli;
 pub mod clock;
+pub mod config;
+pub mod doctor;
 pub mod error;
 #[cfg(test)]
 #[path = "../tests/fuzz/driver.rs"]

@@ -1,7 +1,12 @@
 //! What can be said on the command line.
 
+pub use crate::config::Format;
+use crate::config::{self, Consistency, Durability, Loaded};
+use crate::error::{Error, Result};
+use crate::store::Stop;
+use crate::store::embedded::Options;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Secondary indexes for HBase tables, kept in step with the change stream.
 #[derive(Debug, Parser)]
@@ -19,48 +24,76 @@ Examples:
 Exit codes:
   0 done   1 the store failed or sideindex has a bug   2 wrong usage   3 bad input or query
   4 something is missing, or there already   5 refused: too costly or not supported   6 busy, try later
-  7 an index does not say what its table says
+  7 an index does not say what its table says   130 interrupted
 
+Settings come from sideindex.toml, the environment and flags, the last one wins: `config show` lists them.
 SIDEINDEX_LOG=debug shows what happens inside."
 )]
 pub struct Cli {
     #[command(flatten)]
-    pub global: Global,
+    pub global: GlobalArgs,
     #[command(subcommand)]
     pub command: Command,
 }
 
 /// Options of every command.
 #[derive(Debug, Args)]
-pub struct Global {
+pub struct GlobalArgs {
+    /// Read settings from this file instead of ./sideindex.toml
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Configuration")]
+    pub config: Option<PathBuf>,
     /// Directory of the embedded store
     #[arg(long, global = true, value_name = "DIR", help_heading = "Store")]
     pub data: Option<PathBuf>,
-    /// What a write that has returned survives
-    #[arg(long, global = true, value_enum, default_value_t = Durability::Fsync, help_heading = "Store")]
-    pub durability: Durability,
-    /// How results are printed
-    #[arg(long, global = true, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    pub format: Format,
+    /// What a write that has returned survives [default: fsync]
+    #[arg(long, global = true, value_enum, help_heading = "Store")]
+    pub durability: Option<Durability>,
+    /// How results are printed [default: table]
+    #[arg(long, global = true, value_enum, help_heading = "Output")]
+    pub format: Option<Format>,
     /// No progress bars
     #[arg(long, short, global = true, help_heading = "Output")]
     pub quiet: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Durability {
-    /// The machine losing power
-    Fsync,
-    /// This process being killed, not the machine losing power
-    Os,
+/// What holds for every command: flags over the environment over the configuration file.
+#[derive(Debug)]
+pub struct Global {
+    /// All settings.
+    pub loaded: Loaded,
+    /// How results are printed.
+    pub format: Format,
+    /// No progress bars.
+    pub quiet: bool,
+    /// Told by Ctrl-C.
+    pub stop: Stop,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people
-    Table,
-    /// One JSON object per line
-    Json,
+impl Global {
+    /// Puts the settings together.
+    pub fn new(args: &GlobalArgs, stop: Stop) -> Result<Self> {
+        let mut loaded = Loaded::read(args.config.as_deref(), config::environment())?;
+        loaded.take_flag("store.data", "--data", args.data.clone(), |c, data| c.store.data = Some(data));
+        loaded.take_flag("store.durability", "--durability", args.durability, |c, d| c.store.durability = d);
+        loaded.take_flag("output.format", "--format", args.format, |c, format| c.output.format = format);
+        let format = loaded.config.output.format;
+        Ok(Self { loaded, format, quiet: args.quiet, stop })
+    }
+
+    /// The directory of the embedded store.
+    pub fn data(&self) -> Result<&Path> {
+        self.loaded.config.store.data.as_deref().ok_or_else(|| {
+            Error::invalid(
+                "name the directory of the embedded store with --data DIR, or set data under [store] in sideindex.toml, \
+                 or SIDEINDEX_STORE_DATA",
+            )
+        })
+    }
+
+    /// How the store is opened.
+    pub fn options(&self) -> Options {
+        self.loaded.config.store.options()
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -114,6 +147,27 @@ Examples:
   sideindex --data D query \"SELECT COUNT(*) FROM packages\" --allow-scan
   sideindex --data D query 'SELECT id FROM packages WHERE section = $1' --param games --page-size 20")]
     Query(QueryArgs),
+    /// Check a store without changing it
+    #[command(after_help = "\
+Reads everything: files, cells, change logs, schemas, index entries. Says what is wrong and what to do; exits with 1 when
+something has to be repaired. The store must not be in use.
+
+Example:
+  sideindex --data D doctor")]
+    Doctor,
+    /// Check and show the settings
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print completions for a shell
+    #[command(after_help = "\
+Examples:
+  sideindex completions bash > /etc/bash_completion.d/sideindex
+  sideindex completions zsh > ~/.zfunc/_sideindex
+  sideindex completions fish > ~/.config/fish/completions/sideindex.fish")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
     /// Bring indexes up to date with the change log
     #[command(after_help = "Example:\n  sideindex --data D apply packages")]
     Apply(ApplyArgs),
@@ -182,6 +236,12 @@ Examples:
         #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         versions: u32,
     },
+    /// Create the tables, attributes and indexes of the configuration that are not there yet
+    #[command(after_help = "Example:\n  sideindex --config shop.toml table apply")]
+    Apply {
+        /// The table's name; all tables of the configuration when left out
+        table: Option<String>,
+    },
     /// List the tables
     List,
     /// Print a table's attributes and indexes
@@ -189,6 +249,24 @@ Examples:
         /// The table's name
         table: String,
     },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Check a configuration file; the one in force, and the environment, when left out
+    Check {
+        /// The file
+        file: Option<PathBuf>,
+    },
+    /// Print every setting with where it is from, and the tables of the file
+    Show,
 }
 
 #[derive(Debug, Args)]
@@ -334,9 +412,9 @@ Example:
 pub struct QueryArgs {
     /// The query
     pub sql: String,
-    /// Whether entries are checked against the base rows
-    #[arg(long, value_enum, default_value_t = Consistency::Verified)]
-    pub consistency: Consistency,
+    /// Whether entries are checked against the base rows [default: verified]
+    #[arg(long, value_enum)]
+    pub consistency: Option<Consistency>,
     /// Allow reading the whole table when no index helps
     #[arg(long)]
     pub allow_scan: bool,
@@ -353,20 +431,11 @@ pub struct QueryArgs {
     #[arg(long, value_name = "TOKEN", requires = "page_size", allow_hyphen_values = true, help_heading = "Paging")]
     pub after: Option<String>,
     /// The most memory the query may hold, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = crate::query::Options::MEMORY >> 20,
-        value_parser = clap::value_parser!(u64).range(1..=1 << 20), help_heading = "Limits")]
-    pub memory: u64,
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 20), help_heading = "Limits")]
+    pub memory: Option<u64>,
     /// Give up after so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1 << 32), help_heading = "Limits")]
     pub timeout: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Consistency {
-    /// Every entry is checked against its base row
-    Verified,
-    /// Only disputed entries are checked
-    Indexed,
 }
 
 #[derive(Debug, Args)]

@@ -11,6 +11,7 @@ use crate::schema::{DefinitionSpec, TableSchema};
 use crate::source::file::JsonLines;
 use crate::{build, source};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Every package of a Debian release, one line each; `data/README.md` says more.
@@ -56,7 +57,7 @@ pub async fn run(global: &Global, args: &DemoArgs) -> Result<()> {
             temporary.path().to_owned()
         }
     };
-    let session = Session::create(&dir, global.durability).await?;
+    let session = Session::create(global, &dir).await?;
     line("A product catalogue: the packages of a Debian release, with sparse attributes, in a table by package name.")?;
     create(&session).await?;
     define(&session).await?;
@@ -147,7 +148,7 @@ async fn timed(session: &Session, schema: &TableSchema, sql: &str, options: Opti
         let prepared = query::prepare(&session.store, schema, &parsed, &options).await?;
         let mut rows = 0;
         let mut counted = None;
-        answer(session, &prepared, |page| {
+        answer(Arc::new(session.store.clone()), &prepared, |page| {
             rows += page.len() as u64;
             if parsed.select == ParsedSelect::Count {
                 counted = page.first().and_then(|row| row.values.first().cloned().flatten());

@@ -19,6 +19,7 @@ pub async fn run(global: &Global, args: &GetArgs) -> Result<()> {
         .filter(|row| !row.cells.is_empty())
         .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("table {} has no row {:?}", args.table, args.id)))?;
     let mut attrs = Map::new();
+    let mut records = Vec::with_capacity(row.cells.len());
     let mut table = output::table(&["attribute", "type", "value", "timestamp"]);
     let parts = schema.key_values(&row.key).unwrap_or_default();
     for (part, value) in schema.key().iter().flat_map(|key| key.parts()).zip(parts) {
@@ -50,6 +51,7 @@ pub async fn run(global: &Global, args: &GetArgs) -> Result<()> {
                 (name, "undeclared".to_owned(), Value::from(cell.value.escape_ascii().to_string()))
             }
         };
+        records.push(json!({ "attribute": name, "type": kind, "value": value, "timestamp": cell.timestamp }));
         let shown = shown.or_else(|| value.as_str().map(str::to_owned)).unwrap_or_else(|| value.to_string());
         table.add_row([name.clone(), kind, output::plain(&shown), cell.timestamp.to_string()]);
         attrs.insert(name, value);
@@ -57,5 +59,6 @@ pub async fn run(global: &Global, args: &GetArgs) -> Result<()> {
     match global.format {
         Format::Table => output::line(&table.to_string()),
         Format::Json => output::json(&json!({ "id": args.id, "ts": row.newest_timestamp(), "attrs": attrs })),
+        Format::Csv => output::records(global, &records),
     }
 }

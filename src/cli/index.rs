@@ -4,7 +4,7 @@ use super::args::{Format, Global, IndexCommand};
 use super::output::{self, count};
 use super::session::Session;
 use crate::build;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::index;
 use crate::query;
 use crate::schema::{Definition, DefinitionSpec, Lifecycle, QUARANTINE_TABLE, TableSchema, entry};
@@ -36,8 +36,8 @@ pub async fn run(global: &Global, command: &IndexCommand) -> Result<()> {
             let schema = session.catalog.table(table).await?;
             let mut list = output::table(&["index", "on", "kind", "covers", "where", "state"]);
             for definition in schema.all_definitions() {
-                if global.format == Format::Json {
-                    output::json(&describe(&schema, definition))?;
+                if global.format != Format::Table {
+                    output::records(global, &[describe(&schema, definition)])?;
                 }
                 list.add_row([
                     definition.name.clone(),
@@ -73,6 +73,7 @@ async fn create(global: &Global, session: &Session, table: &str, spec: &Definiti
     let there =
         session.catalog.table(table).await?.definition(&spec.name).is_some_and(|d| d.state == Lifecycle::Active);
     let started = Instant::now();
+    tracing::info!(index = spec.name, "building");
     let bar = output::bar(global, &spec.name, 0, false);
     let built = build::create(&session.catalog, &session.store, table, std::slice::from_ref(spec), |p| {
         bar.set_length(p.of);
@@ -81,7 +82,13 @@ async fn create(global: &Global, session: &Session, table: &str, spec: &Definiti
     })
     .await;
     bar.finish_and_clear();
-    let (definitions, done) = built?;
+    let (definitions, done) = built.map_err(|e| match e.kind() {
+        ErrorKind::Interrupted => Error::new(
+            e.kind(),
+            format!("{e}: index {} is not complete; the same command again completes it", spec.name),
+        ),
+        _ => e,
+    })?;
     let Some(definition) = definitions.first() else { return Ok(()) };
     if there {
         let object = json!({ "index": definition.name, "state": definition.state, "unchanged": true });
@@ -152,7 +159,7 @@ async fn status(global: &Global, session: &Session, table: &str, counted: bool) 
         let entries = if counted { Some(entries(session, &schema, definition).await?) } else { None };
         definitions.push((definition, held.get(&definition.name).copied().unwrap_or(0), entries));
     }
-    if global.format == Format::Json {
+    if global.format != Format::Table {
         let indexes: Vec<Value> = definitions
             .iter()
             .map(|(definition, held, entries)| {
@@ -162,7 +169,7 @@ async fn status(global: &Global, session: &Session, table: &str, counted: bool) 
                 object
             })
             .collect();
-        return output::json(&json!({
+        let object = json!({
             "table": table,
             "changes": head,
             "applied": applied,
@@ -170,7 +177,8 @@ async fn status(global: &Global, session: &Session, table: &str, counted: bool) 
             "oldest_recheck_due": oldest,
             "quarantined": quarantined,
             "indexes": indexes,
-        }));
+        });
+        return output::records(global, &[object]);
     }
     let behind = match head - applied.min(head) {
         0 => "up to date".to_owned(),

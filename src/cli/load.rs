@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::Counts;
 use crate::model::Position;
 use crate::source::file::{JsonLines, Line};
+use crate::store::Stop;
 use crate::write::{RowChange, Writer};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -40,12 +41,15 @@ pub struct Loaded {
 pub fn report(global: &Global, loaded: &Loaded) -> Result<()> {
     let Loaded { file, rows, elapsed, applied } = loaded;
     let rate = *rows as f64 / elapsed.as_secs_f64().max(1e-9);
-    let mut sentence = format!(
-        "{file}: {} in {} ({} rows/s)",
-        output::plural(*rows, "row", "rows"),
-        output::time(*elapsed),
-        count(rate as u64)
-    );
+    let mut sentence = match rows {
+        0 => format!("{file}: it is empty, nothing was loaded"),
+        rows => format!(
+            "{file}: {} in {} ({} rows/s)",
+            output::plural(*rows, "row", "rows"),
+            output::time(*elapsed),
+            count(rate as u64)
+        ),
+    };
     match applied {
         Some(counts) => {
             sentence.push_str(&format!(
@@ -92,7 +96,7 @@ pub async fn load(global: &Global, session: &Session, table: &str, lines: JsonLi
     } else {
         None
     };
-    let written = write(&writer, lines, &bar).await.map_err(|e| e.within(file.clone()));
+    let written = write(&writer, lines, &bar, &session.stop).await.map_err(|e| e.within(file.clone()));
     drop(stop);
     let applied = match following {
         Some(task) => Some(task.await.unwrap_or_else(|e| {
@@ -101,7 +105,12 @@ pub async fn load(global: &Global, session: &Session, table: &str, lines: JsonLi
         None => None,
     };
     bar.finish_and_clear();
-    let rows = written?;
+    let rows = written.map_err(|e| match e.kind() {
+        ErrorKind::Interrupted => {
+            Error::new(e.kind(), format!("{e}; the indexes may be behind, `apply` brings them up to date"))
+        }
+        _ => e,
+    })?;
     let applied = applied
         .transpose()
         .map_err(|e| e.within("the rows are loaded, but the indexes are behind: `apply` goes on where this stopped"))?;
@@ -109,7 +118,7 @@ pub async fn load(global: &Global, session: &Session, table: &str, lines: JsonLi
 }
 
 /// Writes all lines; how many there were.
-async fn write(writer: &Writer, mut lines: JsonLines, bar: &indicatif::ProgressBar) -> Result<u64> {
+async fn write(writer: &Writer, mut lines: JsonLines, bar: &indicatif::ProgressBar, stop: &Stop) -> Result<u64> {
     let (sender, mut chunks) = mpsc::channel::<Result<(Vec<Line>, u64)>>(2);
     tokio::task::spawn_blocking(move || {
         let mut chunk = Vec::with_capacity(CHUNK);
@@ -141,7 +150,13 @@ async fn write(writer: &Writer, mut lines: JsonLines, bar: &indicatif::ProgressB
         }
     });
     let mut rows = 0;
-    while let Some(chunk) = chunks.recv().await {
+    loop {
+        let chunk = tokio::select! {
+            chunk = chunks.recv() => chunk,
+            // The next line may never come.
+            () = stop.stopped() => Some(stop.check().map(|()| (Vec::new(), 0))),
+        };
+        let Some(chunk) = chunk else { return Ok(rows) };
         let so_far = |e: Error| match rows {
             0 => e.within("nothing was loaded"),
             n => e.within(format!("{} loaded before this", output::plural(n, "row was", "rows were"))),
@@ -153,7 +168,6 @@ async fn write(writer: &Writer, mut lines: JsonLines, bar: &indicatif::ProgressB
         bar.set_position(bytes);
         bar.set_message(format!("{} rows", count(rows)));
     }
-    Ok(rows)
 }
 
 fn change(line: Line) -> RowChange {

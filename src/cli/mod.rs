@@ -5,10 +5,12 @@ mod args;
 mod attribute;
 mod bench;
 mod compact;
-
+mod completions;
+mod config;
+mod csv;
 mod delete;
 mod demo;
-
+mod doctor;
 mod get;
 mod index;
 mod load;
@@ -17,13 +19,14 @@ mod purge;
 mod put;
 mod quarantine;
 mod query;
-
 mod session;
 mod table;
+mod table_apply;
 mod verify;
 
 use crate::error::{Error, ErrorKind, Result};
-use args::{Cli, Command};
+use crate::store::Stop;
+use args::{Cli, Command, Global};
 use clap::Parser;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -35,11 +38,16 @@ pub fn main() -> ExitCode {
     let filter = EnvFilter::try_from_env("SIDEINDEX_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
     let ansi = std::io::stderr().is_terminal();
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(ansi).init();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_time().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_time().enable_io().build() {
         Ok(runtime) => runtime,
         Err(e) => return fail(&Error::from(e)),
     };
-    match runtime.block_on(run(&cli)) {
+    let stop = Stop::default();
+    runtime.spawn(interrupts(stop.clone()));
+    let done = runtime.block_on(run(&cli, stop));
+    // What was given up may still wait for input.
+    runtime.shutdown_background();
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output had enough: `| head` is no failure.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
@@ -47,24 +55,39 @@ pub fn main() -> ExitCode {
     }
 }
 
-async fn run(cli: &Cli) -> Result<()> {
-    let global = &cli.global;
+/// Ctrl-C stops what is under way at the next safe place, a second one at once.
+async fn interrupts(stop: Stop) {
+    if tokio::signal::ctrl_c().await.is_ok() {
+        stop.stop();
+        eprintln!("stopping; once more ends at once");
+        if tokio::signal::ctrl_c().await.is_ok() {
+            std::process::exit(INTERRUPTED.into());
+        }
+    }
+}
+
+async fn run(cli: &Cli, stop: Stop) -> Result<()> {
+    // Only when it is needed: what prints completions needs no settings, and what checks a file not those in force.
+    let global = || Global::new(&cli.global, stop.clone());
     match &cli.command {
-        Command::Table(command) => table::run(global, command).await,
-        Command::Load(args) => load::run(global, args).await,
-        Command::Put(args) => put::run(global, args).await,
-        Command::Get(args) => get::run(global, args).await,
-        Command::Delete(args) => delete::run(global, args).await,
-        Command::Attribute(command) => attribute::run(global, command).await,
-        Command::Index(command) => index::run(global, command).await,
-        Command::Apply(args) => apply::run(global, args).await,
-        Command::Purge(args) => purge::run(global, args).await,
-        Command::Compact(args) => compact::run(global, args).await,
-        Command::Demo(args) => demo::run(global, args).await,
-        Command::Query(args) => query::run(global, args).await,
-        Command::Quarantine(command) => quarantine::run(global, command).await,
-        Command::Verify(args) => verify::run(global, args).await,
-        Command::Bench(args) => bench::run(global, args).await,
+        Command::Completions { shell } => completions::run(*shell),
+        Command::Doctor => doctor::run(&global()?).await,
+        Command::Config(command) => config::run(&cli.global, command),
+        Command::Table(command) => table::run(&global()?, command).await,
+        Command::Load(args) => load::run(&global()?, args).await,
+        Command::Put(args) => put::run(&global()?, args).await,
+        Command::Get(args) => get::run(&global()?, args).await,
+        Command::Delete(args) => delete::run(&global()?, args).await,
+        Command::Index(command) => index::run(&global()?, command).await,
+        Command::Apply(args) => apply::run(&global()?, args).await,
+        Command::Purge(args) => purge::run(&global()?, args).await,
+        Command::Demo(args) => demo::run(&global()?, args).await,
+        Command::Query(args) => query::run(&global()?, args).await,
+        Command::Bench(args) => bench::run(&global()?, args).await,
+        Command::Compact(args) => compact::run(&global()?, args).await,
+        Command::Attribute(command) => attribute::run(&global()?, command).await,
+        Command::Quarantine(command) => quarantine::run(&global()?, command).await,
+        Command::Verify(args) => verify::run(&global()?, args).await,
     }
 }
 
@@ -82,6 +105,9 @@ fn fail(error: &Error) -> ExitCode {
     ExitCode::from(exit_code(error.kind()))
 }
 
+/// Exit code of what Ctrl-C ended, as shells have it.
+const INTERRUPTED: u8 = 130;
+
 /// The documented exit codes; 2 is the parser's own.
 fn exit_code(kind: ErrorKind) -> u8 {
     match kind {
@@ -90,6 +116,7 @@ fn exit_code(kind: ErrorKind) -> u8 {
         ErrorKind::TooCostly | ErrorKind::Unsupported => 5,
         ErrorKind::Busy => 6,
         ErrorKind::Inconsistent => 7,
+        ErrorKind::Interrupted => INTERRUPTED,
         ErrorKind::Store | ErrorKind::Corrupt | ErrorKind::Internal => 1,
     }
 }

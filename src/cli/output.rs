@@ -1,12 +1,15 @@
 //! Printing for people and for programs.
 
 use super::args::{Format, Global};
-use crate::error::{Error, Result};
+use super::csv;
+use crate::error::{Error, ErrorKind, Result};
 pub use crate::query::grouped as count;
 use comfy_table::{LineStyle, Table, TableStyle};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use serde_json::Value;
 use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Prints one JSON object on a line of its own.
@@ -32,10 +35,45 @@ pub fn table(header: &[&str]) -> Table {
 
 /// Prints what was done: a sentence for people, an object for programs.
 pub fn done(global: &Global, sentence: &str, object: &impl Serialize) -> Result<()> {
-    match global.format {
+    done_as(global.format, sentence, object)
+}
+
+/// As [`done`], in a format that is known before the settings are.
+pub fn done_as(format: Format, sentence: &str, object: &impl Serialize) -> Result<()> {
+    match format {
         Format::Table => line(sentence),
         Format::Json => json(object),
+        Format::Csv => csv_record(&to_value(object)?),
     }
+}
+
+/// Prints objects for programs: one JSON object on a line, or a CSV record each.
+pub fn records(global: &Global, objects: &[Value]) -> Result<()> {
+    match global.format {
+        Format::Csv => objects.iter().try_for_each(csv_record),
+        Format::Table | Format::Json => objects.iter().try_for_each(json),
+    }
+}
+
+/// The columns of the CSV records printed last: their header is printed once.
+static COLUMNS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn csv_record(object: &Value) -> Result<()> {
+    let Value::Object(members) = object else {
+        return Err(Error::new(ErrorKind::Internal, format!("expected an object to print, found {object}")));
+    };
+    let mut text = String::new();
+    let mut columns = COLUMNS.lock().unwrap_or_else(PoisonError::into_inner);
+    if !columns.iter().eq(members.keys()) {
+        text.push_str(&csv::header(members.keys().map(String::as_str)));
+        *columns = members.keys().cloned().collect();
+    }
+    text.push_str(&csv::record(members.values()));
+    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+}
+
+fn to_value(object: &impl Serialize) -> Result<Value> {
+    serde_json::to_value(object).map_err(|e| Error::invalid(e.to_string()).with_source(e))
 }
 
 /// A text without control characters, which could break a row in two or steer a terminal.

@@ -23,10 +23,7 @@ pub async fn run(global: &Global, args: &PutArgs) -> Result<()> {
         attributes,
         origin: None,
     };
-    writer.write(&[change]).await.map_err(|e| match e.kind() {
-        ErrorKind::WrongType => e.within("name=text puts a text, name:=json any other value"),
-        _ => e,
-    })?;
+    writer.write(&[change]).await.map_err(|e| hint(&args.assignments, e))?;
     if !args.no_apply {
         session.apply_after_write(&args.table).await?;
     }
@@ -34,6 +31,19 @@ pub async fn run(global: &Global, args: &PutArgs) -> Result<()> {
         return output::done(global, "row written", &json!({ "id": null, "written": true }));
     }
     output::done(global, &format!("row {} written", args.id), &json!({ "id": args.id, "written": true }))
+}
+
+/// Tells of `:=` where a text was put for want of it.
+fn hint(assignments: &[String], error: Error) -> Error {
+    let message = error.to_string();
+    let put_as_text = |text: &String| {
+        text.split_once('=')
+            .is_some_and(|(name, _)| !name.ends_with(':') && message.contains(&format!("attribute {name}: ")))
+    };
+    if error.kind() == ErrorKind::WrongType && assignments.iter().any(put_as_text) {
+        return error.within("name=text puts a text, name:=json any other value");
+    }
+    error
 }
 
 /// `name=text` or `name:=json`.

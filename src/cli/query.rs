@@ -1,13 +1,15 @@
 //! `query`: answer SQL.
 
-use super::args::{Consistency, Format, Global, QueryArgs};
+use super::args::{Format, Global, QueryArgs};
+use super::csv;
 use super::output::{self, count};
 use super::session::Session;
 use crate::error::{Error, Result};
 use crate::query::{self, Actuals, Considered, Literal, Mode, Options, Paging, Prepared, ResultRow, TokenKey};
-use crate::schema::TableSchema;
+use crate::schema::{AttributeValue, TableSchema};
 use crate::source;
-use crate::store::Read;
+use crate::store::{Read, Stoppable};
+use serde_json::Value;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,27 +19,28 @@ pub async fn run(global: &Global, args: &QueryArgs) -> Result<()> {
     let session = Session::open(global).await?;
     let table = &parsed.table;
     let schema = session.catalog.table(table).await?;
-    let options = options(args, &session).await?;
+    let options = options(global, args, &session).await?;
+    let reader = Arc::new(Stoppable::new(Arc::new(session.store.clone()), session.stop.clone()));
     // Taken before the first entry is read: what the answer is as of, at the least.
     let applied = source::applied(&session.store, table).await?;
-    let prepared = query::prepare(&session.store, &schema, &parsed, &options).await?;
+    let prepared = query::prepare(&*reader, &schema, &parsed, &options).await?;
     match prepared.mode() {
         Mode::Explain => explain(global, &prepared, None),
         Mode::Analyze => {
-            let (actuals, _) = answer(&session, &prepared, |_| Ok(())).await?;
+            let (actuals, _) = answer(reader, &prepared, |_| Ok(())).await?;
             explain(global, &prepared, Some(actuals))
         }
         Mode::Run => {
             let mut out = Printer::new(global.format, prepared.columns());
-            let (actuals, next) = answer(&session, &prepared, |page| out.take(page)).await?;
+            let (actuals, next) = answer(reader, &prepared, |page| out.take(page)).await?;
             out.finish()?;
             let as_of =
                 as_of(applied, session.store.log_head(table)?, &degraded(&schema, &prepared.explain().considered));
             match global.format {
                 Format::Table => output::line(&footer(&actuals, options.consistency, &as_of))?,
                 // The answer holds rows and nothing else; what must be known of it goes beside it.
-                Format::Json if as_of != UP_TO_DATE => eprintln!("warning: the answer is {as_of}"),
-                Format::Json => {}
+                Format::Json | Format::Csv if as_of != UP_TO_DATE => eprintln!("warning: the answer is {as_of}"),
+                Format::Json | Format::Csv => {}
             }
             if let Some(token) = next {
                 next_page(global, &token)?;
@@ -50,11 +53,8 @@ pub async fn run(global: &Global, args: &QueryArgs) -> Result<()> {
     }
 }
 
-async fn options(args: &QueryArgs, session: &Session) -> Result<Options> {
-    let consistency = match args.consistency {
-        Consistency::Verified => query::Consistency::Verified,
-        Consistency::Indexed => query::Consistency::Indexed,
-    };
+async fn options(global: &Global, args: &QueryArgs, session: &Session) -> Result<Options> {
+    let settings = &global.loaded.config.query;
     let paging = match args.page_size {
         Some(size) => {
             let key = TokenKey::of_store(&session.store).await?;
@@ -62,24 +62,25 @@ async fn options(args: &QueryArgs, session: &Session) -> Result<Options> {
         }
         None => None,
     };
+    let limit = args.timeout.map(Duration::from_secs).or(settings.time_limit.0);
     Ok(Options {
-        consistency,
-        allow_scan: args.allow_scan,
+        consistency: args.consistency.unwrap_or(settings.consistency).into(),
+        allow_scan: args.allow_scan || settings.allow_scan,
         estimate: args.analyze,
         parameters: args.parameters.iter().cloned().map(Literal::Untyped).collect(),
-        memory: args.memory << 20,
-        deadline: args.timeout.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds))),
+        memory: args.memory.map_or(settings.memory_limit.bytes(), |mib| mib << 20),
+        deadline: limit.and_then(|limit| Instant::now().checked_add(limit)),
         paging,
     })
 }
 
 /// Runs a prepared query, page by page; what it took, and the token of the next page, if there is one.
 pub async fn answer(
-    session: &Session,
+    reader: Arc<dyn Read>,
     prepared: &Prepared,
     mut page: impl FnMut(Vec<ResultRow>) -> Result<()>,
 ) -> Result<(Actuals, Option<String>)> {
-    let mut cursor = prepared.cursor(Arc::new(session.store.clone()) as Arc<dyn Read>);
+    let mut cursor = prepared.cursor(reader);
     while let Some(rows) = cursor.next_page().await? {
         page(rows)?;
     }
@@ -90,7 +91,7 @@ pub async fn answer(
 fn next_page(global: &Global, token: &str) -> Result<()> {
     match global.format {
         Format::Table => output::line(&format!("next page: --after {token}")),
-        Format::Json => {
+        Format::Json | Format::Csv => {
             eprintln!("{}", serde_json::json!({ "next": token }));
             Ok(())
         }
@@ -124,6 +125,14 @@ impl Printer {
                     self.out.write_all(b"\n")?;
                 }
             }
+            Format::Csv => {
+                self.header()?;
+                for row in page {
+                    let values: Vec<Value> =
+                        row.values.iter().map(|v| v.as_ref().map_or(Value::Null, |v| v.to_json())).collect();
+                    self.out.write_all(csv::record(&values).as_bytes())?;
+                }
+            }
             Format::Table => {
                 self.rows.extend(page);
                 if self.rows.len() >= Self::LAID_OUT {
@@ -135,25 +144,42 @@ impl Printer {
     }
 
     fn finish(mut self) -> Result<()> {
-        if !self.rows.is_empty() {
-            self.table()?;
+        match self.format {
+            Format::Csv => self.header()?,
+            Format::Table if !self.rows.is_empty() => self.table()?,
+            Format::Table | Format::Json => {}
         }
         Ok(self.out.flush()?)
+    }
+
+    /// The CSV header, before the first record; an empty answer has it too.
+    fn header(&mut self) -> Result<()> {
+        if !self.started {
+            self.out.write_all(csv::header(self.columns.iter().map(String::as_str)).as_bytes())?;
+            self.started = true;
+        }
+        Ok(())
     }
 
     fn table(&mut self) -> Result<()> {
         let header: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         let mut table = output::table(&header);
         for row in self.rows.drain(..) {
-            table.add_row(
-                row.values.iter().map(|v| v.as_ref().map_or_else(String::new, |v| output::plain(&v.to_string()))),
-            );
+            table.add_row(row.values.iter().map(|v| v.as_ref().map_or_else(String::new, |v| output::plain(&shown(v)))));
         }
         let text = table.to_string();
         let rows = if self.started { text.split_inclusive('\n').skip(2).collect() } else { text };
         writeln!(self.out, "{rows}")?;
         self.started = true;
         Ok(())
+    }
+}
+
+/// A value in a table. An array is shown as JSON: its elements may have commas and spaces in them.
+fn shown(value: &AttributeValue) -> String {
+    match value {
+        AttributeValue::One(value) => value.to_string(),
+        AttributeValue::Many(_) => value.to_json().to_string(),
     }
 }
 
@@ -207,7 +233,7 @@ fn analyze(global: &Global, prepared: &Prepared, actuals: Actuals) -> Result<()>
     let explain = prepared.explain().with_actual(actuals);
     match global.format {
         Format::Table => eprintln!("\n{explain}"),
-        Format::Json => {
+        Format::Json | Format::Csv => {
             let text = serde_json::to_string(&explain).map_err(|e| Error::invalid(e.to_string()).with_source(e))?;
             eprintln!("{text}");
         }

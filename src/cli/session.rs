@@ -1,46 +1,47 @@
 //! What most commands start with: an open embedded store and its catalog.
 
-use super::args::{Durability, Global};
+use super::args::Global;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Counts, Follower, FollowerOptions, Maintainer, Progress};
 use crate::schema::{AttributeSpec, Catalog, TableSchema, check_attributes};
 use crate::source::ChangeLogSource;
-use crate::store::Store;
-use crate::store::embedded::{DurabilityMode, EmbeddedStore, Options};
+use crate::store::embedded::EmbeddedStore;
+use crate::store::{Stop, Stoppable, Store};
 use std::path::Path;
 use std::sync::Arc;
 
 pub struct Session {
     pub store: EmbeddedStore,
+    /// Over the store, and told by Ctrl-C to stop.
     pub catalog: Catalog,
+    pub stop: Stop,
 }
 
 impl Session {
     /// Opens the store that `--data` names; it must be there.
     pub async fn open(global: &Global) -> Result<Self> {
-        let path = data(global)?;
+        let path = global.data()?;
         if !EmbeddedStore::is_at(path) {
             return Err(Error::new(
                 ErrorKind::NotFound,
                 format!("no store at {}; `sideindex --data {0} table create` makes one", path.display()),
             ));
         }
-        Self::create(path, global.durability).await
+        Self::create(global, path).await
     }
 
     /// Opens the store that `--data` names, creating it when it is not there.
     pub async fn open_or_create(global: &Global) -> Result<Self> {
-        Self::create(data(global)?, global.durability).await
+        Self::create(global, global.data()?).await
     }
 
-    pub async fn create(path: &Path, durability: Durability) -> Result<Self> {
-        let durability = match durability {
-            Durability::Fsync => DurabilityMode::Fsync,
-            Durability::Os => DurabilityMode::Os,
-        };
-        let store = EmbeddedStore::open(path, Options { durability, ..Options::default() })?;
-        let catalog = Catalog::open(Arc::new(store.clone()) as Arc<dyn Store>).await?;
-        Ok(Self { store, catalog })
+    /// Opens the store in a directory, creating it when it is not there.
+    pub async fn create(global: &Global, path: &Path) -> Result<Self> {
+        let store = EmbeddedStore::open(path, global.options())?;
+        let stop = global.stop.clone();
+        let stoppable = Stoppable::new(Arc::new(store.clone()), stop.clone());
+        let catalog = Catalog::open(Arc::new(stoppable) as Arc<dyn Store>).await?;
+        Ok(Self { store, catalog, stop })
     }
 
     /// A follower of a table's change log.
@@ -72,10 +73,6 @@ impl Session {
         }
         Ok(())
     }
-}
-
-fn data(global: &Global) -> Result<&Path> {
-    global.data.as_deref().ok_or_else(|| Error::invalid("name the directory of the embedded store with --data DIR"))
 }
 
 /// Attributes given as `name:type[:encoding[:family:qualifier]]`, checked.

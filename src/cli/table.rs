@@ -20,6 +20,7 @@ pub async fn run(global: &Global, command: &TableCommand) -> Result<()> {
             session.catalog.declare(table, &attributes).await?;
             output::done(global, &format!("table {table} created"), &json!({ "table": table, "families": families }))
         }
+        TableCommand::Apply { table } => super::table_apply::run(global, table.as_deref()).await,
         TableCommand::List => {
             let session = Session::open(global).await?;
             for name in session.catalog.list_tables().await? {
@@ -31,6 +32,10 @@ pub async fn run(global: &Global, command: &TableCommand) -> Result<()> {
             let session = Session::open(global).await?;
             let schema = session.catalog.table(table).await?;
             let definitions = schema.all_definitions().map(|d| super::index::describe(&schema, d));
+            if global.format == Format::Csv {
+                let attributes = schema.attributes().map(|a| json!(a)).collect::<Vec<_>>();
+                return output::records(global, &attributes);
+            }
             if global.format == Format::Json {
                 return output::json(&json!({
                     "table": schema.name,

@@ -9,6 +9,13 @@ pub type Timestamp = i64;
 /// The largest timestamp a cell can have: HBase takes the one above it, `LATEST_TIMESTAMP`, for "the server's clock".
 pub const MAX_TIMESTAMP: Timestamp = Timestamp::MAX - 1;
 
+/// The largest cell a writer may write, in bytes, counted as HBase's `KeyValue` is: HBase's own default limit
+/// (`hbase.client.keyvalue.maxsize`).
+pub const MAX_CELL: usize = 10 << 20;
+
+/// The bytes of a `KeyValue` besides row, family, qualifier and value: lengths, timestamp and type.
+const KEY_VALUE_OVERHEAD: usize = 4 + 4 + 2 + 1 + 8 + 1;
+
 /// Checks that a cell can have this timestamp.
 ///
 /// # Errors
@@ -93,6 +100,11 @@ impl Cell {
         value: impl Into<Bytes>,
     ) -> Self {
         Self { family: family.into(), qualifier: qualifier.into(), timestamp, kind: CellKind::Put, value: value.into() }
+    }
+
+    /// Its size as HBase's `KeyValue` in a row of this key, in bytes.
+    pub fn size(&self, row: &[u8]) -> usize {
+        KEY_VALUE_OVERHEAD + row.len() + self.family.len() + self.qualifier.len() + self.value.len()
     }
 
     /// A marker of `kind` on a column, or on the family when the kind is family-wide (the qualifier is then ignored).

@@ -30,8 +30,7 @@ pub use function::Function;
 pub use key::Key;
 pub use pattern::Pattern;
 pub(crate) use retire::{is_active, orphans};
-pub(crate) use table::nearest;
-pub use table::{ROW_KEY, TableSchema, check_name};
+pub use table::{ROW_KEY, TableSchema, check_name, nearest};
 pub use value::{AttributeValue, Float, Value};
 
 /// Number of an attribute or a definition in its table's dictionary; 0 is reserved.

@@ -5,7 +5,9 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Timestamp, check_timestamp};
-use serde::Deserialize;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -23,8 +25,37 @@ pub struct Record {
     pub id: Option<String>,
     /// Timestamp of the change in milliseconds since 1970; none leaves it to the write helper.
     pub ts: Option<Timestamp>,
-    /// Attributes by name.
+    /// Attributes by name, each at most once.
+    #[serde(deserialize_with = "attributes")]
     pub attrs: serde_json::Map<String, serde_json::Value>,
+}
+
+/// An object in which no key stands twice: which of the values was meant cannot be known.
+fn attributes<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<serde_json::Map<String, serde_json::Value>, D::Error> {
+    struct Attributes;
+
+    impl<'de> Visitor<'de> for Attributes {
+        type Value = serde_json::Map<String, serde_json::Value>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object of attributes")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> std::result::Result<Self::Value, A::Error> {
+            let mut attributes = serde_json::Map::new();
+            while let Some((name, value)) = access.next_entry::<String, serde_json::Value>()? {
+                if attributes.contains_key(&name) {
+                    return Err(A::Error::custom(format!("attribute {name:?} is given twice; give it once")));
+                }
+                attributes.insert(name, value);
+            }
+            Ok(attributes)
+        }
+    }
+
+    deserializer.deserialize_map(Attributes)
 }
 
 /// A record and the number of its line.
@@ -136,11 +167,22 @@ impl JsonLines {
 /// # Errors
 /// [`ErrorKind::InvalidInput`] says what was expected.
 pub fn parse(line: &[u8]) -> Result<Record> {
-    let record: Record = serde_json::from_slice(line).map_err(|e| {
+    let text = std::str::from_utf8(line).map_err(|e| {
+        let at = e.valid_up_to();
         Error::invalid(format!(
-            r#"expected {{"id": "row key", "ts": milliseconds, "attrs": {{…}}}}, found a line with: {e}"#
+            "expected UTF-8, found the byte 0x{:02x} as byte {} of the line; convert the file, with iconv for one",
+            line[at],
+            at + 1
         ))
         .with_source(e)
+    })?;
+    let record: Record = serde_json::from_str(text).map_err(|e| {
+        let message = e.to_string();
+        // The line is the file's, and known.
+        let place = format!(" at line {} column {}", e.line(), e.column());
+        let message = message.strip_suffix(&place).unwrap_or(&message);
+        let expected = r#"expected {"id": "row key", "ts": milliseconds, "attrs": {…}}"#;
+        Error::invalid(format!("{expected}, found a line with: {message}, at column {}", e.column())).with_source(e)
     })?;
     if record.id.as_ref().is_some_and(String::is_empty) {
         return Err(Error::invalid("expected a row key in \"id\", found an empty text"));

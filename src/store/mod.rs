@@ -6,10 +6,12 @@ pub mod embedded;
 mod filter;
 mod read;
 mod sieve;
+mod stop;
 mod table;
 
 pub use filter::{ColumnFilter, Comparison, Filter, FuzzyKey};
 pub use read::{Columns, Page, ReadSpec, Scan, Scanner, count_rows};
+pub use stop::{Stop, Stoppable};
 pub use table::{FamilyDescriptor, TableDescriptor};
 
 use crate::error::Result;

@@ -6,7 +6,7 @@
 //!   column in the same millisecond leave nothing.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Cell, CellKind, Position, RowMutation, Timestamp, check_timestamp, escaped};
+use crate::model::{Cell, CellKind, MAX_CELL, Position, RowMutation, Timestamp, check_timestamp, escaped};
 use crate::schema::{Attribute, AttributeSpec, AttributeType, AttributeValue, Catalog, TableSchema, Value, encoding};
 use crate::store::{Columns, Durability, ReadSpec};
 use bytes::Bytes;
@@ -28,9 +28,19 @@ pub struct RowChange {
     pub origin: Option<Position>,
 }
 
+/// A row key as messages show it, no more than 64 bytes of it.
+fn shown(row: &[u8]) -> String {
+    let mut text = escaped(row);
+    if text.len() > 64 {
+        text.truncate(text.floor_char_boundary(64));
+        text.push('…');
+    }
+    text
+}
+
 impl RowChange {
     fn place(&self) -> String {
-        let row = self.row.as_ref().map(|row| format!("row {}", escaped(row)));
+        let row = self.row.as_ref().map(|row| format!("row {}", shown(row)));
         let line = match &self.origin {
             Some(Position::File { line }) => Some(format!("line {line}")),
             _ => None,
@@ -77,7 +87,10 @@ impl Writer {
         let (schema, fresh) = self.learn(changes).await?;
         let written = changes
             .iter()
-            .map(|change| encoded(&schema, change).map_err(|e| e.within(change.place())))
+            .map(|change| {
+                let written = encoded(&schema, change).and_then(|written| self.check(&schema, written));
+                written.map_err(|e| e.within(change.place()))
+            })
             .collect::<Result<Vec<_>>>()?;
         if !fresh.is_empty() {
             // Only now: a call that is refused leaves no attribute behind.
@@ -85,6 +98,29 @@ impl Writer {
             *self.schema.lock().await = Arc::new(declared);
         }
         self.commit(&schema, written).await
+    }
+
+    /// Whether row and cells can be written: here a message can name the attribute, and nothing of the call is written yet.
+    fn check(&self, schema: &TableSchema, written: Encoded) -> Result<Encoded> {
+        let Encoded { row, cells, .. } = &written;
+        if !self.catalog.store().row_key_fits(row) {
+            let (most, found) = (crate::schema::entry::MAX_ROW, row.len());
+            return Err(Error::invalid(format!(
+                "expected a row key of 1 to {most} bytes, found {found}; HBase takes no other"
+            )));
+        }
+        for cell in cells {
+            let size = cell.size(row);
+            if size > MAX_CELL {
+                let name = schema.attribute_at(&cell.family, &cell.qualifier).map_or("", |a| a.name.as_str());
+                return Err(Error::invalid(format!(
+                    "expected a cell of at most {MAX_CELL} bytes, its key included, found {size}: HBase refuses larger ones; \
+                     keep the value elsewhere and put a reference to it"
+                ))
+                .within(format!("attribute {name}")));
+            }
+        }
+        Ok(written)
     }
 
     /// Removes rows, all families and versions of each.

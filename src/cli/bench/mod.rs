@@ -8,12 +8,15 @@ use super::load;
 use super::output::{self, count};
 use super::query::answer;
 use super::session::Session;
+use crate::config::SETTINGS;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::{self, Consistency, Options};
 use crate::schema::TableSchema;
 use crate::source::file::JsonLines;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Hits of the small lookup.
@@ -26,8 +29,8 @@ pub async fn run(global: &Global, args: &BenchArgs) -> Result<()> {
         return output::json(&measure_load(global, indexed == "with").await?);
     }
     let figures = [loads(global, args.runs)?, lookups(global, args.runs).await?].concat();
-    if global.format == Format::Json {
-        return figures.iter().try_for_each(output::json);
+    if global.format != Format::Table {
+        return figures.iter().try_for_each(|f| output::done(global, "", f));
     }
     let mut table = output::table(&["figure", "median", "of", "goal"]);
     for f in &figures {
@@ -63,7 +66,7 @@ struct Load {
 
 async fn measure_load(global: &Global, indexed: bool) -> Result<Load> {
     let dir = tempfile::tempdir()?;
-    let session = Session::create(dir.path(), global.durability).await?;
+    let session = Session::create(global, dir.path()).await?;
     demo::create(&session).await?;
     if indexed {
         demo::define(&session).await?;
@@ -104,14 +107,17 @@ fn loads(global: &Global, runs: u32) -> Result<Vec<Figure>> {
 }
 
 fn child(global: &Global, what: &str) -> Result<Load> {
-    let durability = match global.durability {
-        super::args::Durability::Fsync => "fsync",
-        super::args::Durability::Os => "os",
-    };
-    let output = std::process::Command::new(std::env::current_exe()?)
-        .args(["bench", "--child", what, "--quiet", "--durability", durability])
-        .stderr(std::process::Stdio::inherit())
-        .output()?;
+    let mut command = std::process::Command::new(std::env::current_exe()?);
+    command.args(["bench", "--child", what, "--quiet", "--format", "json"]);
+    let mut config = global.loaded.config.clone();
+    for setting in SETTINGS.iter().filter(|s| s.section() == "store") {
+        // The child is to have the same store, whatever set it.
+        if let Some(Value::String(text)) = setting.slot(&mut config).shown().and_then(|v| serde_json::from_str(&v).ok())
+        {
+            command.env(setting.variable(), text);
+        }
+    }
+    let output = command.stderr(std::process::Stdio::inherit()).output()?;
     serde_json::from_slice(&output.stdout)
         .map_err(|e| Error::new(ErrorKind::Internal, format!("a measured load failed ({}): {e}", output.status)))
 }
@@ -121,7 +127,7 @@ async fn lookups(global: &Global, runs: u32) -> Result<Vec<Figure>> {
         eprintln!("lookups");
     }
     let dir = tempfile::tempdir()?;
-    let session = Session::create(dir.path(), global.durability).await?;
+    let session = Session::create(global, dir.path()).await?;
     demo::create(&session).await?;
     demo::define(&session).await?;
     load::load(global, &session, TABLE, JsonLines::bundled(PACKAGES_NAME, PACKAGES)?, true).await?;
@@ -176,7 +182,7 @@ async fn value_with_hits(session: &Session, schema: &TableSchema) -> Result<Stri
     let options = Options { allow_scan: true, ..Options::default() };
     let prepared = query::prepare(&session.store, schema, &parsed, &options).await?;
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    answer(session, &prepared, |page| {
+    answer(Arc::new(session.store.clone()), &prepared, |page| {
         for value in page.iter().filter_map(|row| row.values.first()).flatten() {
             *counts.entry(value.to_string()).or_default() += 1;
         }
@@ -194,7 +200,7 @@ async fn timed(session: &Session, schema: &TableSchema, sql: &str, options: &Opt
     let parsed = query::parse(sql)?;
     let prepared = query::prepare(&session.store, schema, &parsed, options).await?;
     let mut rows = 0;
-    answer(session, &prepared, |page| {
+    answer(Arc::new(session.store.clone()), &prepared, |page| {
         rows += page.len() as u64;
         Ok(())
     })

@@ -4,19 +4,19 @@
 //! and renamed when it is whole, so an interrupted creation never looks like a store, and nothing else is ever removed. `torn-journal-….bin` is what was
 //! cut from a journal, see [`journal`].
 
-use super::{DurabilityMode, Options, error, journal};
-use crate::error::{Error, Result};
+use super::{DurabilityMode, Options, error, journal, layout};
+use crate::error::{Error, ErrorKind, Result};
 use fjall::{Database, JournalRecoveryError};
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind::NotFound;
+use std::io::ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem};
 use std::num::NonZero;
 use std::path::Path;
 
 const FORMAT: &str = "sideindex embedded store, format 1\n";
 const FORMAT_FILE: &str = "FORMAT";
 const FORMAT_DRAFT: &str = "FORMAT.new";
-const LOCK_FILE: &str = "LOCK";
-const DATABASE: &str = "db";
+pub(super) const LOCK_FILE: &str = "LOCK";
+pub(super) const DATABASE: &str = "db";
 const DATABASE_DRAFT: &str = "db.new";
 /// Bytes of full journals that are kept before the tables that need them are written to files; the one in use comes on
 /// top, up to as much again. Opening reads them all, at about 60 MiB a second. fjall allows no less.
@@ -33,11 +33,16 @@ pub(super) fn open(path: &Path, options: Options) -> Result<(Database, Lock)> {
     fs::create_dir_all(path).map_err(|e| at(e.into()))?;
     refuse_foreign(path).map_err(at)?;
     let lock = acquire(path)?;
-    check_format(path).map_err(at)?;
+    if path.join(FORMAT_FILE).try_exists().map_err(|e| at(e.into()))? {
+        check_format(path).map_err(at)?;
+    } else {
+        mark(path).map_err(at)?;
+    }
     let database = path.join(DATABASE);
     if !database.try_exists().map_err(|e| at(e.into()))? {
         create(path, options).map_err(at)?;
     }
+    layout::check(&database)?;
     let opened = match open_database(&database, options) {
         Err(fjall::Error::JournalRecovery(JournalRecoveryError::ChecksumMismatch))
             if journal::cut_torn_tail(&database).map_err(at)? =>
@@ -85,32 +90,42 @@ fn refuse_foreign(path: &Path) -> Result<()> {
 }
 
 fn acquire(path: &Path) -> Result<Lock> {
-    let file = File::options().create(true).truncate(false).write(true).open(path.join(LOCK_FILE))?;
+    let name = path.join(LOCK_FILE);
+    let file = File::options().create(true).truncate(false).write(true).open(&name).map_err(|e| {
+        let hint = match e.kind() {
+            ReadOnlyFilesystem | PermissionDenied => "; a store can be opened only where it can be written",
+            _ => "",
+        };
+        Error::new(ErrorKind::Store, format!("cannot write {}: {e}{hint}", name.display())).with_source(e)
+    })?;
     match file.try_lock() {
         Ok(()) => Ok(Lock(file)),
         Err(TryLockError::WouldBlock) => Err(error::busy(path)),
-        Err(TryLockError::Error(e)) => Err(Error::from(e).within(path.display().to_string())),
+        Err(TryLockError::Error(e)) => Err(Error::from(e).within(name.display().to_string())),
     }
 }
 
-fn check_format(path: &Path) -> Result<()> {
-    match fs::read(path.join(FORMAT_FILE)) {
-        Ok(found) if found == FORMAT.as_bytes() => Ok(()),
-        Ok(found) => Err(Error::corrupt(format!(
-            "expected {:?} in {FORMAT_FILE}, found {:?}: written by another version of sideindex, or not a store",
-            FORMAT.trim_end(),
-            String::from_utf8_lossy(&found[..found.len().min(80)]).trim_end()
-        ))),
-        Err(e) if e.kind() == NotFound => {
-            let draft = path.join(FORMAT_DRAFT);
-            fs::write(&draft, FORMAT)?;
-            File::open(&draft)?.sync_all()?;
-            fs::rename(&draft, path.join(FORMAT_FILE))?;
-            sync_directory(path)?;
-            path.parent().filter(|p| !p.as_os_str().is_empty()).map_or(Ok(()), sync_directory)
-        }
-        Err(e) => Err(e.into()),
+/// Whether the store is of the format we know.
+pub(super) fn check_format(path: &Path) -> Result<()> {
+    let found = fs::read(path.join(FORMAT_FILE))?;
+    if found == FORMAT.as_bytes() {
+        return Ok(());
     }
+    Err(Error::corrupt(format!(
+        "expected {:?} in {FORMAT_FILE}, found {:?}: written by another version of sideindex, or not a store",
+        FORMAT.trim_end(),
+        String::from_utf8_lossy(&found[..found.len().min(80)]).trim_end()
+    )))
+}
+
+/// Makes the directory a store.
+fn mark(path: &Path) -> Result<()> {
+    let draft = path.join(FORMAT_DRAFT);
+    fs::write(&draft, FORMAT)?;
+    File::open(&draft)?.sync_all()?;
+    fs::rename(&draft, path.join(FORMAT_FILE))?;
+    sync_directory(path)?;
+    path.parent().filter(|p| !p.as_os_str().is_empty()).map_or(Ok(()), sync_directory)
 }
 
 fn create(path: &Path, options: Options) -> Result<()> {

@@ -35,6 +35,11 @@ pub(super) fn busy(path: &Path) -> Error {
 
 /// A commit failed; every write that was in it gets this error.
 pub(super) fn commit(error: &Arc<fjall::Error>) -> Error {
-    Error::new(ErrorKind::Store, format!("a commit failed, nothing more will be written; reopen the store: {error}"))
-        .with_source(Arc::clone(error))
+    let failed = match &**error {
+        fjall::Error::Io(e) if e.kind() == std::io::ErrorKind::StorageFull => {
+            format!("a commit failed: {e}; free some space, then reopen the store, which has all that was acknowledged")
+        }
+        error => format!("a commit failed, nothing more will be written; reopen the store: {error}"),
+    };
+    Error::new(ErrorKind::Store, failed).with_source(Arc::clone(error))
 }

@@ -16,8 +16,10 @@ mod decide;
 mod directory;
 mod error;
 mod hot;
+mod inspect;
 mod journal;
 mod key;
+mod layout;
 mod log;
 mod plan;
 mod purge;
@@ -30,6 +32,7 @@ mod tables;
 mod write;
 
 pub use compact::Compaction;
+pub use inspect::Inspection;
 pub use log::LogHold;
 
 use super::{Capabilities, ColumnCheck, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor};
@@ -136,7 +139,8 @@ impl EmbeddedStore {
     /// * [`Store`](crate::error::ErrorKind::Store) when files cannot be read or written.
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         let (database, lock) = directory::open(path, options)?;
-        let tables = Arc::new(Tables::open(&database, options)?);
+        let tables = Tables::open(&database, options).map_err(|e| e.within(path.display().to_string()))?;
+        let tables = Arc::new(tables);
         let committer = commit::Committer::start(&database, &tables, options.durability)?;
         Ok(Self(Arc::new(Shared { committer, tables, database, _lock: lock })))
     }

@@ -76,6 +76,12 @@ pub(super) struct Tables {
 
 impl Tables {
     pub(super) fn open(database: &Database, options: Options) -> Result<Self> {
+        let there = database.list_keyspace_names();
+        let is_there = |name: &str| there.iter().any(|n| &**n == name);
+        let missing = |name: &str| Error::corrupt(format!("the files of keyspace {name} are gone"));
+        if !is_there(DESCRIPTORS) && !there.is_empty() {
+            return Err(missing(DESCRIPTORS));
+        }
         let descriptors = keyspace(database, DESCRIPTORS, options)?;
         let logs = keyspace(database, LOGS, options)?;
         let mut map = TableMap::new();
@@ -86,6 +92,12 @@ impl Tables {
                     .with_source(e)
             })?;
             check(&descriptor).map_err(|e| Error::corrupt("a stored descriptor is invalid").with_source(e))?;
+            // A table's keyspace is made before its descriptor is written.
+            for name in [LOGS, &format!("{PREFIX}{}", descriptor.name)] {
+                if !is_there(name) {
+                    return Err(missing(name));
+                }
+            }
             let table = Table::open(database, &logs, descriptor, options)?;
             map.insert(table.descriptor.name.clone(), Arc::new(table));
         }
