@@ -50,7 +50,7 @@ pub fn run(target: &str, words: &[&str], check: impl Fn(&[u8]) -> String) {
     let (mut number, mut slowest) = (0, Duration::ZERO);
     while budget.lasts(number) {
         number += 1;
-        let input = changed(&pool, words, &mut rng);
+        let input = changed(&pool, seeds, words, &mut rng);
         let started = Instant::now();
         let attempted = attempt(&input);
         slowest = slowest.max(started.elapsed());
@@ -157,9 +157,10 @@ fn unescaped(line: &[u8]) -> Vec<u8> {
     out
 }
 
-/// One of the pool after a few random changes.
-fn changed(pool: &[Vec<u8>], words: &[&str], rng: &mut Rng) -> Vec<u8> {
-    let mut input = pool[rng.usize(..pool.len())].clone();
+/// One of the pool after a few random changes; every other time one of the corpus, with which it starts.
+fn changed(pool: &[Vec<u8>], seeds: usize, words: &[&str], rng: &mut Rng) -> Vec<u8> {
+    let among = if rng.bool() { seeds } else { pool.len() };
+    let mut input = pool[rng.usize(..among)].clone();
     for _ in 0..1 + rng.usize(..6).saturating_sub(2) {
         change(&mut input, pool, words, rng);
     }

@@ -47,7 +47,7 @@ fn fuzz_records() {
             let codes = definition.codes();
             assert!(codes.is_sorted() && codes.iter().all(|code| definition.mentions(*code)));
             assert!((0..definition.terms.len()).all(|i| codes.contains(&definition.terms[i].operand.code)));
-            assert_eq!(definition.shape(definition.terms.len()).descending, false);
+            assert!(!definition.shape(definition.terms.len()).descending);
         }
         let filter: Option<Filter> = read(input);
         if let Some(filter) = &filter {
