@@ -65,6 +65,9 @@ pub mod clock;
 pub mod config;
 pub mod doctor;
 pub mod error;
+#[cfg(test)]
+#[path = "../tests/fuzz/driver.rs"]
+pub(crate) mod fuzz;
 pub mod index;
 pub mod model;
 pub mod query;

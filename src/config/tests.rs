@@ -249,3 +249,65 @@ fn secrets_are_for_their_owner_alone_and_are_never_printed() {
     assert!(error.to_string().ends_with("expected the path of a file that holds the secret"), "{error}");
     assert_eq!(Secret::read(Path::new("/nowhere")).unwrap_err().kind(), ErrorKind::NotFound);
 }
+
+#[test]
+fn fuzz_configurations() {
+    let words = [
+        "[store]\n",
+        "[query]\n",
+        "[output]\n",
+        "[[table]]\n",
+        "[[table.index]]\n",
+        "name = ",
+        "key = ",
+        "on = [",
+        "\"",
+        "'''",
+        "\"\"\"",
+        "]",
+        "= ",
+        "\n",
+        "\" MiB\"",
+        "\" s\"",
+        "true",
+        "{",
+        "}",
+        "0x",
+        "1979-05-27",
+        "nan",
+        "é",
+    ];
+    crate::fuzz::run("configurations", &words, |input| {
+        let Ok(text) = std::str::from_utf8(input) else { return String::new() };
+        let mut loaded = Loaded::default();
+        let taken = file::read(Path::new("/etc/si/x.toml"), text, &mut loaded);
+        match &taken {
+            Ok(()) => {
+                // What is shown of the settings, read as a file, is shown the same.
+                let shown = as_file(&mut loaded.config);
+                let mut again = read(&shown).unwrap_or_else(|e| panic!("{e}\n{shown}"));
+                assert_eq!(as_file(&mut again), shown);
+                format!("{} tables", loaded.config.tables.len())
+            }
+            Err(error) => {
+                assert!(matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported), "{error:?}");
+                let shown = error.to_string();
+                let place = shown.strip_prefix("/etc/si/x.toml:").unwrap_or_else(|| panic!("no place: {shown}"));
+                let mut place = place.splitn(3, ':').map(|n| n.trim().parse::<usize>().unwrap_or(0));
+                let (line, column) = (place.next().unwrap(), place.next().unwrap());
+                // A place is a character of the file, or just after a line.
+                let found = text.split('\n').nth(line - 1).unwrap_or_else(|| panic!("no line {line}: {shown}"));
+                assert!((1..=found.chars().count() + 1).contains(&column), "{shown}");
+                crate::fuzz::outcome(&taken)
+            }
+        }
+    });
+}
+
+fn as_file(config: &mut Config) -> String {
+    let line = |setting: &Setting| {
+        let value = setting.slot(config).shown()?;
+        Some(format!("{}.{} = {value}\n", setting.section(), setting.name()))
+    };
+    SETTINGS.iter().filter_map(line).collect()
+}

@@ -46,7 +46,11 @@ pub fn decode(attribute: &Attribute, bytes: &[u8]) -> Result<AttributeValue> {
             let json: serde_json::Value = serde_json::from_slice(bytes).map_err(|e| {
                 wrong(attribute, &format!("{:?}, which is not JSON ({e})", bytes.escape_ascii().to_string()))
             })?;
-            from_json(attribute, &json)?.ok_or_else(|| wrong(attribute, "null"))
+            match from_json(attribute, &json)? {
+                Some(value) => Ok(value),
+                None if attribute.kind.array && json.is_array() => Ok(AttributeValue::Many(Vec::new())),
+                None => Err(wrong(attribute, "null")),
+            }
         }
         BaseEncoding::Hbase => hbase::decode(attribute.kind.scalar, bytes)
             .map_err(|e| e.within(format!("attribute {}", attribute.name)))?

@@ -146,7 +146,8 @@ pub fn decode(cell: &Cell) -> Result<(Code, Candidate)> {
     let mut eight = [0; 8];
     eight.copy_from_slice(source);
     let value = match kind {
-        TOMBSTONE => TermValue::Tombstone,
+        TOMBSTONE if cell.value.len() == 9 => TermValue::Tombstone,
+        TOMBSTONE => return Err(broken(&format!("a tombstone of {} bytes", cell.value.len()))),
         LIVE => TermValue::Live(cell.value.slice(9..)),
         other => return Err(broken(&format!("the kind {other}"))),
     };

@@ -210,8 +210,15 @@ pub fn decode(bytes: &[u8]) -> Result<Option<Value>> {
         },
         INT => Value::Int((number() ^ SIGN).cast_signed()),
         FLOAT => {
-            let bits = number();
-            Value::Float(Float::new(f64::from_bits(if bits & SIGN == 0 { !bits } else { bits ^ SIGN })))
+            let ordered = number();
+            let bits = if ordered & SIGN == 0 { !ordered } else { ordered ^ SIGN };
+            let float = Float::new(f64::from_bits(bits));
+            if float.get().to_bits() != bits {
+                return Err(Error::corrupt(format!(
+                    "expected a float, found {bits:#018x}: there is one zero and one NaN"
+                )));
+            }
+            Value::Float(float)
         }
         DECIMAL => Value::Decimal(Decimal::decode(body)?),
         TIMESTAMP => Value::Timestamp((number() ^ SIGN).cast_signed()),

@@ -211,3 +211,54 @@ impl<R: Read> Read for Counted<R> {
         Ok(n)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzz::{outcome, run};
+
+    const GOOD: &[u8] = br#"{"id":"good","attrs":{"a":1}}"#;
+
+    #[test]
+    fn fuzz_json_lines() {
+        let words = ["{\"id\":\"a\"", ",\"ts\":", ",\"attrs\":{", "}", "\n", "\r\n", "\"", "null", "\\u0000"];
+        run("json_lines", &words, |input| {
+            // Good lines follow whatever the input is.
+            let bytes = [input, b"\n", GOOD, b"\n\n", GOOD].concat();
+            let expected: Vec<(u64, Result<Record>)> = bytes
+                .split(|b| *b == b'\n')
+                .zip(1..)
+                .filter(|(line, _)| !line.iter().all(u8::is_ascii_whitespace))
+                .map(|(line, number)| (number, parse(line)))
+                .collect();
+            let size = bytes.len() as u64;
+            let mut lines = JsonLines::read(Path::new("f.jsonl"), Box::new(std::io::Cursor::new(bytes)), size).unwrap();
+            for (number, record) in &expected {
+                match (lines.next(), record) {
+                    (Ok(Some(line)), Ok(record)) => {
+                        assert_eq!((line.number, &line.record), (*number, record));
+                        assert!(record.id.as_ref().is_none_or(|id| !id.is_empty()));
+                    }
+                    (Err(error), Err(_)) => {
+                        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+                        assert!(error.to_string().starts_with(&format!("f.jsonl:{number}: ")), "{error}");
+                    }
+                    (found, expected) => panic!("line {number}: expected {expected:?}, found {found:?}"),
+                }
+            }
+            assert_eq!(lines.next().unwrap(), None);
+            assert_eq!(lines.bytes_read(), size);
+            let packed = Box::new(std::io::Cursor::new(input.to_vec()));
+            let mut packed = JsonLines::read(Path::new("f.zst"), packed, 0).unwrap();
+            let error = loop {
+                match packed.next() {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break None,
+                    Err(error) => break Some(error),
+                }
+            };
+            assert!(error.is_none_or(|error| error.to_string().contains("f.zst")));
+            expected.iter().take(4).map(|(_, record)| outcome(record)).collect::<Vec<_>>().join("; ")
+        });
+    }
+}

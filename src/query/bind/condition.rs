@@ -68,7 +68,8 @@ impl Binder<'_> {
                 // The prefix leads to the rows, the pattern is left to be tested.
                 Some(pattern) => {
                     let prefix = pattern.prefix();
-                    let spelled = Literal::Text(format!("{prefix}%"));
+                    let escape = |c: char| matches!(c, '%' | '_' | '\\').then_some('\\').into_iter().chain([c]);
+                    let spelled = Literal::Text(prefix.chars().flat_map(escape).chain(['%']).collect());
                     let first = Condition::Some(starting_with(column, prefix));
                     return Ok(Predicate::And(vec![
                         test(first, format!("{operand} LIKE {spelled}")),

@@ -361,4 +361,26 @@ mod tests {
             assert_eq!(first_tear(&journal[..length]), None);
         }
     }
+
+    #[test]
+    fn fuzz_journals() {
+        crate::fuzz::run("journals", &[], |input| {
+            // After a sound batch; a gap follows, and the end of a batch.
+            let end = [&[END][..], &[0; 8], MAGIC].concat();
+            let first = batch_of(b"value");
+            let journal = [&first, input, &[0; 2 * PAGE], &end].concat();
+            let tear = first_tear(&journal);
+            if let Some(at) = tear {
+                let mut start = 0;
+                while start < at {
+                    let ((from, to), checksum, end) = batch(&journal, start).unwrap();
+                    assert_eq!(xxh3_64(&journal[from..to]), checksum);
+                    start = end;
+                }
+                assert!(start == at && at >= first.len());
+                assert!(journal[at..].chunks(PAGE / 2).any(|half| half.iter().all(|b| *b == 0)));
+            }
+            format!("{}", tear.is_some())
+        });
+    }
 }

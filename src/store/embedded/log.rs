@@ -352,3 +352,30 @@ fn decode(prefix: &[u8], key: &[u8], value: Bytes) -> Result<(u64, ChangeEvent)>
         .ok_or_else(|| Error::corrupt(format!("expected the key of a record, found \"{}\"", key.escape_ascii())))?;
     Ok((number, wire::decode(value, Position::Changelog { number })?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fuzz_log_records() {
+        let mut prefix = Vec::new();
+        term::escape(b"t", &mut prefix);
+        let value = wire::encode(&crate::model::RowMutation::new("r", Vec::new()), 5);
+        crate::fuzz::run("log_records", &["t\0\u{1}"], |input| {
+            let tail = Tail::decode(input);
+            if let Ok(tail) = &tail {
+                assert_eq!(tail.encode(), input);
+            }
+            let read = decode(&prefix, input, value.clone());
+            match &read {
+                Ok((number, event)) => {
+                    assert_eq!(key(&prefix, *number), input);
+                    assert_eq!(event.position, Position::Changelog { number: *number });
+                }
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt),
+            }
+            format!("{} {}", crate::fuzz::outcome(&tail), crate::fuzz::outcome(&read))
+        });
+    }
+}

@@ -284,4 +284,32 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn fuzz_cell_keys() {
+        let words = ["\0\u{1}", "f\0", "g\0", "row"];
+        crate::fuzz::run("cell_keys", &words, |input| {
+            let bytes = Bytes::copy_from_slice(input);
+            if let Ok((prefix, row)) = key::split_row(&bytes) {
+                assert_eq!(key::row_prefix(&row), prefix);
+                assert_eq!(key::escaped_size(&row), prefix.len());
+            }
+            if let Ok((timestamp, kind)) = key::split_tail(input) {
+                assert_eq!(key::tail(timestamp, kind), *input);
+            }
+            let family = FamilyPlan { name: "f".into(), max_versions: 3, qualifiers: None };
+            let mut builder = RowBuilder::new(Plan { families: vec![family], raw: true, sieve: None });
+            let started = builder.start(&bytes).and_then(|()| builder.push(&bytes, Bytes::from_static(b"v")));
+            if started.is_ok() {
+                for cell in builder.finish().row.cells {
+                    let mut again = key::row_prefix(&key::split_row(&bytes).unwrap().1);
+                    again.extend([&cell.family[..], b"\0"].concat());
+                    term::escape(&cell.qualifier, &mut again);
+                    again.extend(key::tail(cell.timestamp, cell.kind));
+                    assert_eq!(again.escape_ascii().to_string(), input.escape_ascii().to_string());
+                }
+            }
+            crate::fuzz::outcome(&started.map(|_| ()))
+        });
+    }
 }
