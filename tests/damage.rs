@@ -170,7 +170,7 @@ fn a_file_that_is_missing_is_noticed() {
 #[test]
 fn a_file_cut_short_is_noticed_but_for_the_end_of_the_newest_journal() {
     let patient = Patient::new();
-    let newest = patient.files.iter().filter(|f| f.extension().is_some_and(|e| e == "jnl")).next_back().unwrap();
+    let newest = patient.files.iter().rfind(|f| f.extension().is_some_and(|e| e == "jnl")).unwrap();
     for file in patient.files.iter().filter(|f| *f != newest) {
         let size = fs::metadata(patient.whole.join(file)).unwrap().len();
         for length in [0, size / 2, size.saturating_sub(1)] {
