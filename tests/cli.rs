@@ -153,6 +153,8 @@ fn analyze_shows_what_it_cost_beside_the_answer() {
     assert_eq!(analysis["actual"]["base_rows"], 1, "{analysis}");
     let explained = things.run(&["query", &format!("EXPLAIN {sql}")]);
     assert!(explained.contains("index by_colour"), "{explained}");
+    let actual = things.run(&["query", &format!("EXPLAIN ANALYZE {sql}")]);
+    assert!(actual.contains("1 entry, 1 base row, "), "{actual}");
 }
 
 #[test]

@@ -41,13 +41,14 @@ impl Actuals {
 
 impl fmt::Display for Actuals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counted = |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
         write!(
             f,
-            "{} seeks, {} entries, {} base rows, {} bytes, {} returned, {} dropped by verification, {:.3} ms",
-            self.seeks,
-            self.entries,
-            self.base_rows,
-            self.bytes,
+            "{}, {}, {}, {}, {} returned, {} dropped by verification, {:.3} ms",
+            counted(self.seeks, "seek", "seeks"),
+            counted(self.entries, "entry", "entries"),
+            counted(self.base_rows, "base row", "base rows"),
+            counted(self.bytes, "byte", "bytes"),
             self.returned,
             self.dropped_by_verification,
             self.elapsed.as_secs_f64() * 1_000.0
