@@ -127,15 +127,13 @@ async fn fill(
     definitions: Vec<Definition>,
     mut progress: impl FnMut(u64, u64),
 ) -> Result<()> {
-    let attributes: Vec<_> =
-        schema.attributes().filter(|a| definitions.iter().any(|d| d.mentions(a.code))).cloned().collect();
-    let columns = attributes
+    let only = schema.with_definitions(definitions);
+    let columns = only
+        .indexed()
         .iter()
         .filter(|a| a.key_part.is_none())
         .map(|a| (Bytes::from(a.family.clone()), Bytes::from(a.qualifier.clone())))
         .collect();
-    let only = TableSchema::new(schema.name.clone(), schema.families.clone(), attributes, definitions)
-        .with_key(schema.key().cloned());
     let maintainer = Arc::new(Maintainer::new(Arc::clone(catalog.store()), Arc::new(only)));
     let spec = ReadSpec { columns: Columns::Exact(columns), ..ReadSpec::default() };
     let mut scanner = snapshot.scan(&schema.name, Scan { spec, page_rows: CHUNK, ..Scan::all() }).await?;

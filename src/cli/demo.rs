@@ -180,8 +180,7 @@ fn way(considered: &[Considered]) -> String {
 
 /// The same query by a filtered scan: against a schema that has no indexes.
 async fn scan(session: &Session, schema: &TableSchema, sql: &str) -> Result<Timed> {
-    let attributes = schema.attributes().cloned().collect();
-    let bare = TableSchema::new(schema.name.clone(), schema.families.clone(), attributes, Vec::new());
+    let bare = schema.with_definitions(Vec::new());
     timed(session, &bare, sql, Options { allow_scan: true, ..Options::default() }).await
 }
 

@@ -95,18 +95,18 @@ fn values<'a>(definition: &Definition, view: &'a View) -> Result<(Vec<Forms<'a>>
         let null = || shape.encode(&[term::NULL]).map(|n| Cow::Owned(n.into_owned()));
         // An entry exists iff its first term is present; later terms without a value are null.
         let forms = |candidate: &'a Candidate, out: &mut Forms<'a>| -> Result<()> {
-            let before = out.len();
+            let elements = candidate.value.elements()?;
+            if elements.is_empty() && place > 0 {
+                out.insert(null()?);
+            }
             if functions.is_empty() {
-                for element in candidate.value.elements()? {
+                for element in elements {
                     out.insert(shape.encode(element)?);
                 }
             } else {
                 for element in filter::apply(functions, &candidate.value)?.elements()? {
                     out.insert(Cow::Owned(shape.encode(element)?.into_owned()));
                 }
-            }
-            if out.len() == before && place > 0 && candidate.value.elements()?.is_empty() {
-                out.insert(null()?);
             }
             Ok(())
         };

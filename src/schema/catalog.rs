@@ -15,7 +15,7 @@
 //! Table names hold no `/`, so no row is a prefix of another table's.
 
 use super::retire::{generation, numbered};
-use super::{Attribute, AttributeSpec, Code, Definition, DefinitionSpec, Function, Key, TableSchema, check_name};
+use super::{Attribute, AttributeSpec, Code, Definition, DefinitionSpec, Key, TableSchema, check_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, Row, RowMutation, Timestamp};
 use crate::store::{ColumnCheck, Durability, Read, ReadSpec, Scan, Store, TableDescriptor};
@@ -388,7 +388,7 @@ fn definition(row: &Row, cell: &Cell) -> Result<Definition> {
     let Format { format } = json(row, cell)?;
     if format <= Definition::FORMAT {
         let mut definition: Definition = json(row, cell)?;
-        if definition.unicode.is_some_and(|version| version != Function::UNICODE) {
+        if !definition.is_of_this_unicode() {
             // A few characters may be in another form now, and their rows not be found.
             tracing::warn!(definition = %definition.name, "built under another version of Unicode: rebuild it");
             definition.degraded = true;

@@ -251,6 +251,11 @@ impl Definition {
             && same_filter
     }
 
+    /// Whether its entries are what this binary would write: functions go by the same version of Unicode.
+    pub fn is_of_this_unicode(&self) -> bool {
+        self.unicode.is_none_or(|version| version == Function::UNICODE)
+    }
+
     /// How the term at a place stands in its keys.
     pub fn shape(&self, place: usize) -> Shape {
         Shape { descending: self.terms.get(place).is_some_and(|t| t.descending), limit: self.value_limit }

@@ -255,6 +255,13 @@ impl TableSchema {
             .with_key(self.key.clone())
     }
 
+    /// The same table with these definitions and no others.
+    #[must_use]
+    pub fn with_definitions(&self, definitions: Vec<Definition>) -> Self {
+        let attributes = self.attributes.values().cloned().collect();
+        Self::new(self.name.clone(), self.families.clone(), attributes, definitions).with_key(self.key.clone())
+    }
+
     /// A term's floor: the largest floor of the definitions containing it.
     pub fn floor(&self, code: Code) -> Timestamp {
         self.definitions.iter().filter(|d| d.mentions(code)).map(|d| d.floor).max().unwrap_or(super::NO_FLOOR)

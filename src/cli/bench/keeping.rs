@@ -5,7 +5,7 @@ use crate::build;
 use crate::cli::session::Session;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::{Consistency, Options};
-use crate::schema::{DefinitionSpec, TableSchema};
+use crate::schema::DefinitionSpec;
 use crate::store::{Scan, count_rows};
 use crate::verify;
 
@@ -22,15 +22,7 @@ pub(super) async fn keeping(session: &Session, runs: u32) -> Result<Vec<Figure>>
     };
     build::create(&session.catalog, &session.store, TABLE, &[spec], |_| {}).await?;
     let schema = session.catalog.table(TABLE).await?;
-    let only = |name: &str| {
-        let definitions = schema.definitions().iter().filter(|d| d.name == name).cloned().collect();
-        TableSchema::new(
-            schema.name.clone(),
-            schema.families.clone(),
-            schema.attributes().cloned().collect(),
-            definitions,
-        )
-    };
+    let only = |name: &str| schema.with_definitions(schema.definition(name).cloned().into_iter().collect());
     let source = value_with_hits(session, &schema).await?;
     let sql = format!("SELECT id, {} FROM {TABLE} WHERE source = '{source}'", COVERED.join(", "));
     let options = Options { consistency: Consistency::Indexed, ..Options::default() };

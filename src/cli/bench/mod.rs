@@ -132,8 +132,7 @@ async fn lookups(global: &Global, runs: u32) -> Result<Vec<Figure>> {
     demo::define(&session).await?;
     load::load(global, &session, TABLE, JsonLines::bundled(PACKAGES_NAME, PACKAGES)?, true).await?;
     let schema = session.catalog.table(TABLE).await?;
-    let attributes = schema.attributes().cloned().collect();
-    let bare = TableSchema::new(schema.name.clone(), schema.families.clone(), attributes, Vec::new());
+    let bare = schema.with_definitions(Vec::new());
     let source = value_with_hits(&session, &schema).await?;
     let small = format!("SELECT id FROM packages WHERE source = '{source}'");
     let large = "SELECT id FROM packages WHERE depends = 'libc6'";

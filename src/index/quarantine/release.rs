@@ -50,12 +50,11 @@ pub async fn replay(catalog: &Catalog, table: &str, which: &Which) -> Result<Rel
         }
     }
     let schema = catalog.table(table).await?;
-    // One built under another version of Unicode is for a verification as well.
-    let is_current = |d: &Definition| d.unicode.is_none_or(|version| version == Function::UNICODE);
+    // One built under another version of Unicode is for a verification as well as one of which records were dropped.
     for definition in schema.definitions().iter().filter(|d| d.degraded) {
         if definition.unverified {
             released.unverified.push(definition.name.clone());
-        } else if is_current(definition) && clear(catalog, table, &definition.name).await? {
+        } else if definition.is_of_this_unicode() && clear(catalog, table, &definition.name).await? {
             released.cleared.push(definition.name.clone());
         }
     }

@@ -228,9 +228,7 @@ impl Cursor {
         let plan = Arc::clone(&self.plan);
         let (columns, filter) = match plan.paths().get(path) {
             // Whether a row was on an earlier page may depend on other columns.
-            Some(Path::Rows(RowsPath { filter, .. })) if plan.page.is_some() && plan.scattered => {
-                (Columns::All, filter.clone())
-            }
+            Some(Path::Rows(RowsPath { filter, .. })) if plan.looks_back() => (Columns::All, filter.clone()),
             Some(Path::Rows(RowsPath { columns, filter, .. })) => (columns.clone(), filter.clone()),
             _ => (Columns::All, None),
         };
@@ -308,9 +306,7 @@ impl Cursor {
     /// Filters base rows that were read directly.
     fn take_rows(&mut self, path: usize, rows: Vec<Row>) -> Result<()> {
         let plan = Arc::clone(&self.plan);
-        // Whether a row was met before may depend on the terms of other paths.
-        let asked = if plan.page.is_some() && plan.scattered { plan.slots.len() } else { plan.query.slots.len() };
-        let slots: Vec<usize> = (0..asked).collect();
+        let slots: Vec<usize> = (0..plan.asked()).collect();
         for row in rows {
             if row.cells.is_empty() {
                 continue;
@@ -332,7 +328,7 @@ impl Cursor {
         let Reading::Paths(paths) = &plan.reading else { return Ok(()) };
         let Some(Path::Index(index)) = paths.get(path) else { return Ok(()) };
         // Which path returns a row must not depend on what its entries tell early.
-        let pages = plan.page.is_some() && plan.scattered;
+        let pages = plan.looks_back();
         // What can be told from the entry is told first; the base rows of the rest are got together.
         let mut keys = Vec::new();
         let mut pending: Vec<(&Entry, bool)> = Vec::with_capacity(entries.len());
@@ -425,9 +421,7 @@ impl EntryReading {
             split |= plan.query.order.iter().any(|order| attribute(&order.column));
             split |= matches!(&plan.query.output, Output::Columns(columns) if columns.iter().any(attribute));
         }
-        // On a later page, whether a row was met before may depend on the terms of other paths.
-        let asked = if plan.page.is_some() && plan.scattered { plan.slots.len() } else { plan.query.slots.len() };
-        let mut slots: Vec<usize> = (0..asked).chain(index.terms.iter().copied()).collect();
+        let mut slots: Vec<usize> = (0..plan.asked()).chain(index.terms.iter().copied()).collect();
         index.filter.visit(&mut |test| {
             if let Column::Attribute(slot) = test.column {
                 slots.push(slot);

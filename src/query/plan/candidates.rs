@@ -6,7 +6,7 @@ use super::{partial, rows};
 use crate::error::Result;
 use crate::query::bind::{BoundQuery, Column, Output, Predicate, Slot, Test};
 use crate::schema::domain::{Domain, Edge};
-use crate::schema::{Code, Condition, Definition, Function, Key, Operand, TableSchema, term};
+use crate::schema::{Code, Condition, Definition, Key, Operand, TableSchema, term};
 use std::sync::Arc;
 
 /// The most ranges that are read for terms beyond the first: so many combinations of the values of IN lists.
@@ -84,7 +84,7 @@ impl Finder<'_> {
             if self.is_enough(&ways) {
                 break;
             }
-            if !is_usable(definition) {
+            if !definition.is_of_this_unicode() {
                 continue;
             }
             // A partial definition has not all rows.
@@ -235,11 +235,6 @@ impl Shape<'_> {
         let found = self.used.iter().any(|(i, test)| *i == place && answered(test));
         found && !(self.is_wide && last == Some(place))
     }
-}
-
-/// Whether the entries are what this binary would write: functions go by the same version of Unicode.
-fn is_usable(definition: &Definition) -> bool {
-    definition.unicode.is_none_or(|version| version == Function::UNICODE)
 }
 
 /// The ways to use a definition: values for its leading terms, then perhaps ranges of the next one. Of several tests of

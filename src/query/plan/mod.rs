@@ -86,6 +86,17 @@ impl Sorting {
 }
 
 impl Plan {
+    /// Whether it has to be asked of a row if it was on an earlier page.
+    pub(crate) fn looks_back(&self) -> bool {
+        self.page.is_some() && self.scattered
+    }
+
+    /// So many of the first slots are asked of base rows: those of the query, and where it looks back all, for whether a row
+    /// was met before may depend on the terms of other paths.
+    pub(crate) fn asked(&self) -> usize {
+        if self.looks_back() { self.slots.len() } else { self.query.slots.len() }
+    }
+
     /// The error, if the query may not be run.
     pub(crate) fn refusal(&self) -> Option<Error> {
         match &self.reading {
@@ -105,7 +116,7 @@ impl Plan {
             }
         };
         // Whether a row was on an earlier page is told by its base row.
-        let mut all = self.consistency == Consistency::Indexed && !(self.page.is_some() && self.scattered);
+        let mut all = self.consistency == Consistency::Indexed && !self.looks_back();
         path.residual.visit(&mut |test| all &= known(test.column));
         if let Output::Columns(columns) = &self.query.output {
             all &= columns.iter().all(|column| known(*column));
