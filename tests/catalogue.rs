@@ -169,9 +169,10 @@ fn doubled() {
 }
 
 /// A child that loads both files is killed again and again; whatever it had acknowledged is there, and after a last load that is
-/// let finish the answers are right.
+/// let finish the answers are right. `SIDEINDEX_KILLS=50` kills more often.
 #[test]
 fn killed_at_random_moments() {
+    let kills = std::env::var("SIDEINDEX_KILLS").map_or(10, |v| v.parse().expect("SIDEINDEX_KILLS must be a number"));
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut rng = fastrand::Rng::with_seed(seed);
@@ -179,7 +180,7 @@ fn killed_at_random_moments() {
     let data = dir.path().join("data");
     create(&data, true);
     let mut survived = 0;
-    for kill in 0..10 {
+    for kill in 0..kills {
         let mut child = sideindex(&data)
             .args(["load", "packages", support::PACKAGES, support::UPDATES])
             .stdout(std::process::Stdio::null())

@@ -74,12 +74,12 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// `Fsync`, 64 MiB of cache, 16 MiB per table, 1 GiB of change log, 30 seconds of waiting.
+    /// `Fsync`, 32 MiB of cache, 8 MiB per table, 1 GiB of change log, 30 seconds of waiting.
     fn default() -> Self {
         Self {
             durability: DurabilityMode::Fsync,
-            cache_bytes: 64 << 20,
-            memtable_bytes: 16 << 20,
+            cache_bytes: 32 << 20,
+            memtable_bytes: 8 << 20,
             log_bytes: 1 << 30,
             log_wait: Duration::from_secs(30),
         }
