@@ -6,11 +6,10 @@
 use crate::error::{Error, Result};
 use crate::model::{CellKind, Timestamp};
 use crate::schema::term;
+use crate::store::rules::check_row_key;
 use bytes::Bytes;
 use std::ops::Bound;
 
-/// HBase's longest row key, in bytes.
-const ROW_KEY_LIMIT: usize = 32_767;
 /// fjall's longest key, in bytes.
 pub(super) const KEY_LIMIT: usize = 65_535;
 /// What a row key leaves of [`KEY_LIMIT`] to family and qualifier.
@@ -28,9 +27,7 @@ pub(super) fn escaped_size(bytes: &[u8]) -> usize {
 /// # Errors
 /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput), saying why not.
 pub(super) fn check_row(row: &[u8]) -> Result<()> {
-    if row.is_empty() || row.len() > ROW_KEY_LIMIT {
-        return Err(Error::invalid(format!("expected a row key of 1 to {ROW_KEY_LIMIT} bytes, found {}", row.len())));
-    }
+    check_row_key(row)?;
     let limit = KEY_LIMIT - COLUMN_ROOM;
     if row.len() > limit / 2 - 1 && escaped_size(row) > limit {
         return Err(Error::invalid(format!(

@@ -2,6 +2,7 @@
 
 use super::tables::Table;
 use crate::error::{Error, Result};
+use crate::store::rules::unknown_family;
 use crate::store::sieve::Sieve;
 use crate::store::{Columns, ReadSpec};
 use bytes::Bytes;
@@ -54,8 +55,10 @@ impl Plan {
         if let Columns::Exact(columns) = &spec.columns {
             families.iter_mut().for_each(|f| f.qualifiers = Some(Vec::new()));
             for (family, qualifier) in columns {
-                let plan =
-                    families.iter_mut().find(|f| f.name == family).ok_or_else(|| table.unknown_family(family))?;
+                let plan = families
+                    .iter_mut()
+                    .find(|f| f.name == family)
+                    .ok_or_else(|| unknown_family(&table.descriptor, family))?;
                 plan.qualifiers.get_or_insert_default().push(qualifier.clone());
             }
             families.iter_mut().filter_map(|f| f.qualifiers.as_mut()).for_each(|q| q.sort());

@@ -4,6 +4,7 @@ use super::log::Log;
 use super::{Options, error};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::TableDescriptor;
+use crate::store::rules::check_descriptor;
 use bytes::Bytes;
 use fjall::compaction::Leveled;
 use fjall::config::FilterPolicy;
@@ -17,10 +18,6 @@ const DESCRIPTORS: &str = "tables";
 const LOGS: &str = "logs";
 /// What the name of a table's own keyspace starts with.
 const PREFIX: &str = "t.";
-/// fjall allows 255 bytes for a keyspace's name.
-const NAME_LIMIT: usize = 255 - PREFIX.len();
-/// HBase's longest family name, in bytes.
-const FAMILY_LIMIT: usize = 127;
 
 pub(super) type TableMap = BTreeMap<String, Arc<Table>>;
 
@@ -51,12 +48,6 @@ impl Table {
     /// Whether the table has a change log.
     pub(super) fn is_logged(&self) -> bool {
         self.log.is_some()
-    }
-
-    /// The error for a family the table doesn't have.
-    pub(super) fn unknown_family(&self, family: &[u8]) -> Error {
-        let names: Vec<&str> = self.descriptor.families.iter().map(|f| f.name.as_str()).collect();
-        Error::invalid(format!("expected a family of {}, found \"{}\"", names.join(", "), family.escape_ascii()))
     }
 }
 
@@ -91,7 +82,8 @@ impl Tables {
                 Error::corrupt(format!("expected the descriptor of table \"{}\", found {e}", name.escape_ascii()))
                     .with_source(e)
             })?;
-            check(&descriptor).map_err(|e| Error::corrupt("a stored descriptor is invalid").with_source(e))?;
+            check_descriptor(&descriptor)
+                .map_err(|e| Error::corrupt("a stored descriptor is invalid").with_source(e))?;
             // A table's keyspace is made before its descriptor is written.
             for name in [LOGS, &format!("{PREFIX}{}", descriptor.name)] {
                 if !is_there(name) {
@@ -126,7 +118,7 @@ impl Tables {
 
     /// Creates a table. Its keyspace comes before its descriptor: a keyspace without one is nothing.
     pub(super) fn create(&self, database: &Database, descriptor: &TableDescriptor) -> Result<()> {
-        check(descriptor)?;
+        check_descriptor(descriptor)?;
         let _one_at_a_time = self.creating.lock().unwrap_or_else(PoisonError::into_inner);
         let name = &descriptor.name;
         if self.current().contains_key(name) {
@@ -154,37 +146,4 @@ fn keyspace(database: &Database, name: &str, options: Options) -> Result<Keyspac
             .compaction_strategy(Arc::new(Leveled::default().with_l0_threshold(3)))
     };
     database.keyspace(name, create).map_err(|e| error::store("opening a table", e))
-}
-
-/// HBase's rules for names, so that what is made here can be made there.
-fn check(descriptor: &TableDescriptor) -> Result<()> {
-    let name = &descriptor.name;
-    let legal = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
-    if name.is_empty() || name.len() > NAME_LIMIT || name.starts_with(['-', '.', ':']) || !name.chars().all(legal) {
-        return Err(Error::invalid(format!(
-            "expected a table name of 1 to {NAME_LIMIT} bytes of letters, digits and _ - . : that starts with none of \
-             - . :, found {name:?}"
-        )));
-    }
-    if descriptor.families.is_empty() {
-        return Err(Error::invalid("expected at least 1 family, found none").within(format!("table {name}")));
-    }
-    for (i, family) in descriptor.families.iter().enumerate() {
-        let at = |message: String| Error::invalid(message).within(format!("table {name}, family {:?}", family.name));
-        let illegal = |c: char| c.is_control() || matches!(c, ':' | '/' | '\\');
-        let length = family.name.len();
-        if length == 0 || length > FAMILY_LIMIT || family.name.starts_with('.') || family.name.contains(illegal) {
-            return Err(at(format!(
-                "expected a name of 1 to {FAMILY_LIMIT} bytes without control characters and : / \\ that does not start \
-                 with a dot"
-            )));
-        }
-        if family.max_versions == 0 {
-            return Err(at("expected at least 1 version, found 0".to_owned()));
-        }
-        if descriptor.families[..i].iter().any(|f| f.name == family.name) {
-            return Err(at("expected each family once, found it twice".to_owned()));
-        }
-    }
-    Ok(())
 }

@@ -4,8 +4,9 @@ use super::key;
 use super::log::Reservation;
 use super::tables::Table;
 use crate::error::{Error, Result};
-use crate::model::{Cell, CellKind, RowMutation, check_timestamp};
+use crate::model::{Cell, CellKind, RowMutation};
 use crate::schema::term;
+use crate::store::rules;
 use bytes::{Bytes, BytesMut};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -97,16 +98,7 @@ fn check(table: &Table, mutation: &RowMutation) -> Result<usize> {
 
 /// The bytes of the cell's key and value.
 fn check_cell(table: &Table, row: usize, cell: &Cell) -> Result<usize> {
-    if !table.families.iter().any(|(name, _)| *name == cell.family) {
-        return Err(table.unknown_family(&cell.family));
-    }
-    check_timestamp(cell.timestamp)?;
-    if cell.kind.is_family_wide() && !cell.qualifier.is_empty() {
-        return Err(Error::invalid(format!(
-            "expected no qualifier on a family-wide marker, found \"{}\"",
-            cell.qualifier.escape_ascii()
-        )));
-    }
+    rules::check_cell(&table.descriptor, cell)?;
     let length = row + key::column_size(&cell.family, &cell.qualifier);
     if length > key::KEY_LIMIT {
         return Err(Error::invalid(format!(

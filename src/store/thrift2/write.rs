@@ -1,0 +1,194 @@
+//! From mutations to calls.
+
+use super::gateway::{TColumn, TColumnValue, TDelete, TDeleteType, TDurability, TMutation, TPut, TRowMutations};
+use crate::error::{Error, Result};
+use crate::model::{Cell, CellKind, MAX_CELL, RowMutation};
+use crate::store::{TableDescriptor, rules};
+use bytes::Bytes;
+use std::collections::{HashMap, HashSet};
+
+/// A call holds at most so many rows …
+const CALL_ROWS: usize = 1_000;
+/// … and bytes, unless a single row has more. A framed gateway takes 2 MiB unless it is told otherwise.
+const CALL_BYTES: usize = 1 << 20;
+
+/// One call to the gateway.
+#[derive(Debug, PartialEq)]
+pub(super) enum Call {
+    /// `putMultiple`.
+    Puts(Vec<TPut>),
+    /// `deleteMultiple`.
+    Deletes(Vec<TDelete>),
+    /// `mutateRow`: puts and markers of one row that become visible together.
+    Row(TRowMutations),
+}
+
+/// Checks mutations as HBase would, so that a call is refused as a whole.
+///
+/// # Errors
+/// [`InvalidInput`](crate::error::ErrorKind::InvalidInput), naming the row and what is wrong with it.
+pub(super) fn check(table: &TableDescriptor, mutations: &[RowMutation]) -> Result<()> {
+    for mutation in mutations {
+        check_mutation(table, mutation).map_err(|e| {
+            let shown = &mutation.row[..mutation.row.len().min(64)];
+            e.within(format!("row \"{}\"", shown.escape_ascii())).within(format!("table {}", table.name))
+        })?;
+    }
+    Ok(())
+}
+
+fn check_mutation(table: &TableDescriptor, mutation: &RowMutation) -> Result<()> {
+    rules::check_row_key(&mutation.row)?;
+    mutation.cells.iter().try_for_each(|cell| {
+        rules::check_cell(table, cell)?;
+        let size = cell.size(&mutation.row);
+        if size > MAX_CELL {
+            return Err(Error::invalid(format!(
+                "expected a cell of at most {MAX_CELL} bytes, HBase's default limit, found one of {size}"
+            )));
+        }
+        Ok(())
+    })
+}
+
+/// Mutations of one row are joined up to so many bytes.
+const JOINED_BYTES: usize = 256 << 10;
+
+/// Joins mutations of one row, so that a row that changes often takes few calls.
+fn join(mutations: Vec<RowMutation>) -> Vec<RowMutation> {
+    let mut joined: Vec<(RowMutation, usize)> = Vec::with_capacity(mutations.len());
+    let mut last: HashMap<Bytes, usize> = HashMap::new();
+    for mutation in mutations.into_iter().filter(|m| !m.cells.is_empty()) {
+        let bytes: usize = mutation.cells.iter().map(|c| c.size(&mutation.row)).sum();
+        match last.get(&mutation.row).map(|at| &mut joined[*at]) {
+            Some((before, size)) if *size + bytes <= JOINED_BYTES => {
+                before.cells.extend(mutation.cells);
+                *size += bytes;
+            }
+            _ => {
+                last.insert(mutation.row.clone(), joined.len());
+                joined.push((mutation, bytes));
+            }
+        }
+    }
+    joined.into_iter().map(|(mutation, _)| last_of_each(mutation)).collect()
+}
+
+/// Leaves the last of cells that differ by nothing but their value: it is the one that counts.
+fn last_of_each(mut mutation: RowMutation) -> RowMutation {
+    let mut seen = HashSet::with_capacity(mutation.cells.len());
+    let key = |c: &Cell| (c.kind, c.timestamp, c.family.clone(), c.qualifier.clone());
+    let mut keep: Vec<bool> = mutation.cells.iter().rev().map(|c| seen.insert(key(c))).collect();
+    mutation.cells.retain(|_| keep.pop().unwrap_or(true));
+    mutation
+}
+
+/// The calls that apply mutations, in waves: those of one wave touch different rows and may run side by side, and a wave
+/// begins after the one before it, so that of two puts of one cell the later wins.
+pub(super) fn calls(mutations: Vec<RowMutation>) -> Vec<Vec<Call>> {
+    let mut waves: Vec<Wave> = Vec::new();
+    let mut next: HashMap<Bytes, usize> = HashMap::new();
+    for mutation in join(mutations) {
+        let wave = next.entry(mutation.row.clone()).or_insert(0);
+        if *wave == waves.len() {
+            waves.push(Wave::default());
+        }
+        waves[*wave].add(mutation);
+        *wave += 1;
+    }
+    waves.into_iter().map(Wave::finish).collect()
+}
+
+#[derive(Default)]
+struct Wave {
+    done: Vec<Call>,
+    puts: Batch<TPut>,
+    /// By their kind; [`CellKind`]s other than puts.
+    deletes: HashMap<CellKind, Batch<TDelete>>,
+}
+
+struct Batch<T> {
+    items: Vec<T>,
+    bytes: usize,
+}
+
+impl<T> Default for Batch<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), bytes: 0 }
+    }
+}
+
+impl<T> Batch<T> {
+    /// Adds an item; what was there before, if there is no room for both.
+    fn add(&mut self, item: T, bytes: usize) -> Option<Vec<T>> {
+        let full = self.items.len() >= CALL_ROWS || (self.bytes + bytes > CALL_BYTES && !self.items.is_empty());
+        let before = full.then(|| std::mem::take(self).items);
+        self.items.push(item);
+        self.bytes += bytes;
+        before
+    }
+}
+
+impl Wave {
+    fn add(&mut self, mutation: RowMutation) {
+        let bytes = mutation.cells.iter().map(|c| c.size(&mutation.row)).sum();
+        let kinds: HashSet<CellKind> = mutation.cells.iter().map(|c| c.kind).collect();
+        let only = kinds.iter().next().copied().filter(|_| kinds.len() == 1);
+        let full = match only {
+            Some(CellKind::Put) => self.puts.add(put(&mutation.row, &mutation.cells), bytes).map(Call::Puts),
+            Some(kind) => {
+                let batch = self.deletes.entry(kind).or_default();
+                batch.add(delete(&mutation.row, kind, &mutation.cells), bytes).map(Call::Deletes)
+            }
+            None => Some(Call::Row(row_mutations(&mutation))),
+        };
+        self.done.extend(full);
+    }
+
+    fn finish(mut self) -> Vec<Call> {
+        if !self.puts.items.is_empty() {
+            self.done.push(Call::Puts(self.puts.items));
+        }
+        let rest = self.deletes.into_values().map(|b| Call::Deletes(b.items));
+        self.done.extend(rest);
+        self.done
+    }
+}
+
+/// The puts and markers of one row as one atomic mutation.
+pub(super) fn row_mutations(mutation: &RowMutation) -> TRowMutations {
+    let mut kinds: Vec<CellKind> = mutation.cells.iter().map(|c| c.kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let part = |kind: CellKind| {
+        let cells: Vec<Cell> = mutation.cells.iter().filter(|c| c.kind == kind).cloned().collect();
+        match kind {
+            CellKind::Put => TMutation::Put(put(&mutation.row, &cells)),
+            kind => TMutation::DeleteSingle(delete(&mutation.row, kind, &cells)),
+        }
+    };
+    TRowMutations::new(mutation.row.to_vec(), kinds.into_iter().map(part).collect())
+}
+
+fn put(row: &[u8], cells: &[Cell]) -> TPut {
+    let value = |c: &Cell| {
+        TColumnValue::new(c.family.to_vec(), c.qualifier.to_vec(), c.value.to_vec(), c.timestamp, None, None)
+    };
+    TPut::new(row.to_vec(), cells.iter().map(value).collect(), None, None, TDurability::USE_DEFAULT)
+}
+
+/// A delete of cells of one kind.
+fn delete(row: &[u8], kind: CellKind, cells: &[Cell]) -> TDelete {
+    let column = |c: &Cell| {
+        let qualifier = (!kind.is_family_wide()).then(|| c.qualifier.to_vec());
+        TColumn::new(c.family.to_vec(), qualifier, c.timestamp)
+    };
+    let delete_type = match kind {
+        CellKind::DeleteVersion => TDeleteType::DELETE_COLUMN,
+        CellKind::DeleteFamily => TDeleteType::DELETE_FAMILY,
+        CellKind::DeleteFamilyVersion => TDeleteType::DELETE_FAMILY_VERSION,
+        CellKind::DeleteColumn | CellKind::Put => TDeleteType::DELETE_COLUMNS,
+    };
+    let columns: Vec<TColumn> = cells.iter().map(column).collect();
+    TDelete::new(row.to_vec(), columns, None, delete_type, None, TDurability::USE_DEFAULT)
+}
