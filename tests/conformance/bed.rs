@@ -15,25 +15,25 @@ pub struct Backend {
     /// The store.
     pub store: Arc<dyn Store>,
     /// A directory, a process.
-    pub keep: Box<dyn Any>,
+    pub keep: Box<dyn Any + Send>,
 }
 
 /// Runs one check in a runtime of its own.
-pub fn run<C>(open: fn() -> Backend, name: &'static str, check: C)
+pub fn run<C>(open: fn() -> BoxFuture<'static, Backend>, name: &'static str, check: C)
 where
     C: for<'a> Fn(&'a Bed) -> BoxFuture<'a, ()>,
 {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
-    let backend = open();
     runtime.block_on(async {
+        let backend = open().await;
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let table = format!("sx_check_{}_{number}_{name}", std::process::id());
         let descriptor = TableDescriptor::new(&table, &["a", "b"], 3);
         backend.store.create_table(&descriptor).await.unwrap();
         check(&Bed { store: Arc::clone(&backend.store), table }).await;
+        drop(backend.keep);
     });
-    drop(backend.keep);
 }
 
 /// A store and a table with the families `a` and `b` that keep 3 versions.

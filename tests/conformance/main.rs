@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod bed;
+#[path = "../support/cluster.rs"]
+#[allow(dead_code, reason = "nothing here asks the control port")]
+mod cluster;
 mod deletes;
 mod filters;
 mod raw;
@@ -16,6 +19,8 @@ mod versions;
 
 use bed::{Backend, run};
 use sideindex::store::embedded::{EmbeddedStore, Options};
+use sideindex::store::thrift2::Thrift2Store;
+use sideindex::store::{Gateway, Transport};
 use std::sync::Arc;
 
 /// `conformance_suite!(name, open)`: all checks against the backend that `open` makes.
@@ -54,16 +59,30 @@ macro_rules! conformance_suite {
         $(mod $group {
             $(#[test]
             fn $check() {
-                $crate::run($open, stringify!($check), $crate::$group::$check);
+                $crate::run(|| Box::pin($open()), stringify!($check), $crate::$group::$check);
             })+
         })+
     };
 }
 
-fn open_embedded() -> Backend {
+async fn open_embedded() -> Backend {
     let directory = tempfile::tempdir().unwrap();
     let store = EmbeddedStore::open(directory.path(), Options::default()).unwrap();
     Backend { store: Arc::new(store), keep: Box::new(directory) }
 }
 
+async fn open_thrift2() -> Backend {
+    thrift2(Gateway::new(cluster::address("THRIFT2"))).await
+}
+
+async fn open_thrift2_framed() -> Backend {
+    thrift2(Gateway { transport: Transport::Framed, ..Gateway::new(cluster::address("THRIFT2_FRAMED")) }).await
+}
+
+async fn thrift2(gateway: Gateway) -> Backend {
+    Backend { store: Arc::new(Thrift2Store::connect(gateway).await.unwrap()), keep: Box::new(()) }
+}
+
 conformance_suite!(embedded, crate::open_embedded);
+conformance_suite!(thrift2, crate::open_thrift2);
+conformance_suite!(thrift2_framed, crate::open_thrift2_framed);

@@ -1,18 +1,19 @@
 //! What the committer writes at once: cells, removals, change-log records.
 
 use super::log::Old;
+use super::moment::Moments;
 use super::tables::{Table, Tables};
 use super::write::Write;
 use crate::clock;
 use crate::error::Result;
 use crate::model::wire;
 use bytes::Bytes;
-use fjall::{Database, OwnedWriteBatch, PersistMode, Snapshot};
+use fjall::{OwnedWriteBatch, PersistMode, Snapshot};
 use std::sync::Arc;
 
 /// A batch in the making.
 pub(super) struct Batch<'a> {
-    database: &'a Database,
+    moments: &'a Moments,
     tables: &'a Tables,
     batch: OwnedWriteBatch,
     /// Tables whose log has records that readers don't know of yet.
@@ -20,9 +21,9 @@ pub(super) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(database: &'a Database, tables: &'a Tables, capacity: usize) -> Self {
-        let batch = OwnedWriteBatch::with_capacity(database.clone(), capacity);
-        Self { database, tables, batch, logged: Vec::new() }
+    pub(super) fn new(moments: &'a Moments, tables: &'a Tables, capacity: usize) -> Self {
+        let batch = OwnedWriteBatch::with_capacity(moments.database.clone(), capacity);
+        Self { moments, tables, batch, logged: Vec::new() }
     }
 
     /// Adds a write with its change-log records.
@@ -83,7 +84,7 @@ impl<'a> Batch<'a> {
 
     /// Everything committed, this batch not included.
     pub(super) fn committed(&self) -> Snapshot {
-        self.database.snapshot()
+        self.moments.now()
     }
 
     /// Writes what there is so far, without waiting for the disk, so that [`Self::committed`] shows it.
@@ -92,17 +93,17 @@ impl<'a> Batch<'a> {
             return Ok(());
         }
         self.seal();
-        let next = OwnedWriteBatch::with_capacity(self.database.clone(), 0);
-        std::mem::replace(&mut self.batch, next).durability(Some(PersistMode::Buffer)).commit()
+        let next = OwnedWriteBatch::with_capacity(self.moments.database.clone(), 0);
+        self.moments.apply(std::mem::replace(&mut self.batch, next).durability(Some(PersistMode::Buffer)))
     }
 
     /// Writes all, and tells the readers of change logs.
     pub(super) fn commit(mut self, mode: PersistMode) -> fjall::Result<()> {
         if self.batch.is_empty() {
-            self.database.persist(mode)?;
+            self.moments.database.persist(mode)?;
         } else {
             self.seal();
-            self.batch.durability(Some(mode)).commit()?;
+            self.moments.apply(self.batch.durability(Some(mode)))?;
         }
         self.logged.iter().filter_map(|t| t.log().ok()).for_each(|log| log.publish());
         Ok(())

@@ -6,6 +6,7 @@
 use super::batch::Batch;
 use super::hot::Hot;
 use super::key;
+use super::moment::Moments;
 use super::purge::{self, Extent};
 use super::tables::{Table, Tables};
 use super::write::Write;
@@ -13,7 +14,7 @@ use super::{DurabilityMode, error};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Durability;
 use bytes::Bytes;
-use fjall::{Database, PersistMode};
+use fjall::PersistMode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -63,11 +64,11 @@ pub(super) struct Committer {
 }
 
 impl Committer {
-    pub(super) fn start(database: &Database, tables: &Arc<Tables>, mode: DurabilityMode) -> Result<Self> {
+    pub(super) fn start(moments: &Arc<Moments>, tables: &Arc<Tables>, mode: DurabilityMode) -> Result<Self> {
         let (requests, incoming) = mpsc::channel();
         let failed = Arc::new(AtomicBool::new(false));
         let worker = Worker {
-            database: database.clone(),
+            moments: Arc::clone(moments),
             tables: Arc::clone(tables),
             mode,
             incoming,
@@ -136,7 +137,7 @@ fn ended() -> Error {
 }
 
 struct Worker {
-    database: Database,
+    moments: Arc<Moments>,
     tables: Arc<Tables>,
     mode: DurabilityMode,
     incoming: mpsc::Receiver<Request>,
@@ -160,7 +161,7 @@ impl Worker {
             self.commit(group);
         }
         if self.mode == DurabilityMode::Fsync
-            && let Err(e) = self.database.persist(PersistMode::SyncAll)
+            && let Err(e) = self.moments.database.persist(PersistMode::SyncAll)
         {
             tracing::error!("closing an embedded store: {e}");
         }
@@ -175,7 +176,7 @@ impl Worker {
             Work::Sync | Work::Decide(_) => 0,
         };
         let pairs = group.iter().map(|r| pairs(&r.work)).sum();
-        let mut batch = Batch::new(&self.database, &self.tables, pairs);
+        let mut batch = Batch::new(&self.moments, &self.tables, pairs);
         let mut remains: Vec<(Arc<Table>, Bytes)> = Vec::new();
         let mut result = if self.failed.load(Ordering::Acquire) { Err(None) } else { Ok(()) };
         for request in group {
@@ -225,7 +226,7 @@ impl Worker {
     /// memory both would still be read past. Whoever wrote has been answered already, and a row that isn't purged costs
     /// time, nothing else.
     fn purge(&self, table: &Table, cell: &Bytes) {
-        let mut batch = Batch::new(&self.database, &self.tables, 0);
+        let mut batch = Batch::new(&self.moments, &self.tables, 0);
         let purged = key::split_row(cell)
             .and_then(|(row, _)| purge::row(&mut batch, table, &row, Extent::Hidden))
             .and_then(|_| batch.commit(PersistMode::Buffer).map_err(|e| error::store("removing what is hidden", e)))

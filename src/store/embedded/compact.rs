@@ -69,7 +69,7 @@ fn compact(shared: &Arc<Shared>, table: &Arc<Table>, done: &oneshot::Sender<Resu
             if done.is_closed() {
                 return Err(Error::new(ErrorKind::Busy, "a compaction was given up"));
             }
-            let stretch = purge::survey(&shared.database.snapshot(), table, from)?;
+            let stretch = purge::survey(&shared.moments.now(), table, from)?;
             counts.rows += stretch.rows;
             start = stretch.next;
             if stretch.dirty.is_empty() {
@@ -108,7 +108,7 @@ fn flush(shared: &Shared, keyspace: &Keyspace) -> Result<()> {
     keyspace.rotate_memtable().map_err(failed)?;
     while keyspace.sealed_memtable_count() > 0 {
         // Says so when whoever writes the files has failed.
-        shared.database.persist(PersistMode::Buffer).map_err(failed)?;
+        shared.moments.database.persist(PersistMode::Buffer).map_err(failed)?;
         std::thread::sleep(PAUSE);
     }
     Ok(())

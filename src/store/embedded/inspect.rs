@@ -69,7 +69,7 @@ impl Inspection {
     /// [`ErrorKind::NotFound`]; [`ErrorKind::Corrupt`] and [`ErrorKind::Store`] when the table cannot be read further.
     pub fn check_cells(&self, table: &str, mut seen: impl FnMut(Result<()>)) -> Result<()> {
         let table = self.store.0.tables.get(table)?;
-        let snapshot = self.store.0.database.snapshot();
+        let snapshot = self.store.0.moments.now();
         let mut cells = snapshot.iter(&table.keyspace);
         while let Some((key, _)) = pair(cells.next())? {
             seen(check_key(&table, &key).map_err(|e| e.within(format!("cell \"{}\"", key.escape_ascii()))));

@@ -21,6 +21,7 @@ mod journal;
 mod key;
 mod layout;
 mod log;
+mod moment;
 mod plan;
 mod purge;
 mod read;
@@ -40,6 +41,7 @@ use crate::error::Result;
 use crate::model::{ChangeEvent, Row, RowMutation};
 use async_trait::async_trait;
 use bytes::Bytes;
+use moment::Moments;
 use read::View;
 use std::path::Path;
 use std::sync::Arc;
@@ -125,7 +127,7 @@ pub struct EmbeddedStore(Arc<Shared>);
 struct Shared {
     committer: commit::Committer,
     tables: Arc<Tables>,
-    database: fjall::Database,
+    moments: Arc<Moments>,
     _lock: directory::Lock,
 }
 
@@ -141,8 +143,9 @@ impl EmbeddedStore {
         let (database, lock) = directory::open(path, options)?;
         let tables = Tables::open(&database, options).map_err(|e| e.within(path.display().to_string()))?;
         let tables = Arc::new(tables);
-        let committer = commit::Committer::start(&database, &tables, options.durability)?;
-        Ok(Self(Arc::new(Shared { committer, tables, database, _lock: lock })))
+        let moments = Arc::new(Moments::new(database));
+        let committer = commit::Committer::start(&moments, &tables, options.durability)?;
+        Ok(Self(Arc::new(Shared { committer, tables, moments, _lock: lock })))
     }
 
     /// Whether there is a store in `path`.
@@ -167,7 +170,7 @@ impl EmbeddedStore {
     /// [`Corrupt`](crate::error::ErrorKind::Corrupt) for a missing or broken record.
     pub fn read_log(&self, table: &str, after: u64, max_records: usize, max_bytes: usize) -> Result<Vec<ChangeEvent>> {
         let table = self.0.tables.get(table)?;
-        let snapshot = self.0.database.snapshot();
+        let snapshot = self.0.moments.now();
         log::read(table.log()?, &snapshot, self.0.tables.log_keyspace(), after, max_records, max_bytes)
             .map_err(|e| e.within(format!("change log of table {}", table.descriptor.name)))
     }
@@ -205,7 +208,7 @@ impl EmbeddedStore {
     /// As [`log_head`](Self::log_head); those of reading and writing.
     pub async fn trim_log(&self, table: &str, upto: u64) -> Result<u64> {
         let table = self.0.tables.get(table)?;
-        let old = log::old(table.log()?, &self.0.database.snapshot(), self.0.tables.log_keyspace(), upto)?;
+        let old = log::old(table.log()?, &self.0.moments.now(), self.0.tables.log_keyspace(), upto)?;
         self.0.committer.decide(Durability::Relaxed, move |batch| batch.trim(&table, &old)).await
     }
 
@@ -266,7 +269,7 @@ impl Store for EmbeddedStore {
     }
 
     async fn create_table(&self, table: &TableDescriptor) -> Result<()> {
-        self.0.tables.create(&self.0.database, table)
+        self.0.tables.create(&self.0.moments.database, table)
     }
 
     async fn list_tables(&self) -> Result<Vec<String>> {
@@ -302,7 +305,7 @@ impl Store for EmbeddedStore {
     }
 
     async fn split_points(&self, table: &str, parts: usize) -> Result<Vec<Bytes>> {
-        split::points(&self.0.database.snapshot(), &*self.0.tables.get(table)?, parts)
+        split::points(&self.0.moments.now(), &*self.0.tables.get(table)?, parts)
     }
 
     async fn sync(&self) -> Result<()> {

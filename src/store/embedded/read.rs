@@ -25,7 +25,7 @@ impl View {
     /// The tables as they are now.
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         let tables = shared.tables.current();
-        Self { snapshot: shared.database.snapshot(), tables, shared }
+        Self { snapshot: shared.moments.now(), tables, shared }
     }
 
     fn table(&self, name: &str) -> Result<&Arc<Table>> {
