@@ -25,7 +25,9 @@ pub enum ErrorKind {
     Busy,
     /// Whoever asked for it no longer wants it.
     Interrupted,
-    /// The store could not be reached or could not complete an operation.
+    /// The store could not be reached: nothing of what was asked for has happened.
+    Unreachable,
+    /// The store could not complete an operation.
     Store,
     /// Stored bytes do not decode: damaged, or written by a newer version.
     Corrupt,
@@ -33,6 +35,27 @@ pub enum ErrorKind {
     Inconsistent,
     /// A broken invariant of sideindex itself.
     Internal,
+}
+
+impl ErrorKind {
+    /// Its name, as metrics have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InvalidInput => "invalid_input",
+            Self::WrongType => "wrong_type",
+            Self::NotFound => "not_found",
+            Self::AlreadyExists => "already_exists",
+            Self::TooCostly => "too_costly",
+            Self::Unsupported => "unsupported",
+            Self::Busy => "busy",
+            Self::Interrupted => "interrupted",
+            Self::Unreachable => "unreachable",
+            Self::Store => "store",
+            Self::Corrupt => "corrupt",
+            Self::Inconsistent => "inconsistent",
+            Self::Internal => "internal",
+        }
+    }
 }
 
 /// What the caller can do about an error.
@@ -76,7 +99,7 @@ impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let action = match kind {
             ErrorKind::WrongType => Action::Quarantine,
-            ErrorKind::Busy => Action::BackOff,
+            ErrorKind::Busy | ErrorKind::Unreachable => Action::BackOff,
             ErrorKind::Interrupted => Action::Retry,
             ErrorKind::InvalidInput
             | ErrorKind::NotFound

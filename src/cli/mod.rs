@@ -114,7 +114,7 @@ fn exit_code(kind: ErrorKind) -> u8 {
         ErrorKind::InvalidInput | ErrorKind::WrongType => 3,
         ErrorKind::NotFound | ErrorKind::AlreadyExists => 4,
         ErrorKind::TooCostly | ErrorKind::Unsupported => 5,
-        ErrorKind::Busy => 6,
+        ErrorKind::Busy | ErrorKind::Unreachable => 6,
         ErrorKind::Inconsistent => 7,
         ErrorKind::Interrupted => INTERRUPTED,
         ErrorKind::Store | ErrorKind::Corrupt | ErrorKind::Internal => 1,

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::query::{self, Actuals, Considered, Literal, Mode, Options, Paging, Prepared, ResultRow, TokenKey};
 use crate::schema::{AttributeValue, TableSchema};
 use crate::source;
-use crate::store::{Read, Stoppable};
+use crate::store::{Layered, Read};
 use serde_json::Value;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub async fn run(global: &Global, args: &QueryArgs) -> Result<()> {
         token.wait(&session.store, table, Duration::ZERO).await?;
     }
     let options = options(global, args, &session).await?;
-    let reader = Arc::new(Stoppable::new(Arc::new(session.store.clone()), session.stop.clone()));
+    let reader = Arc::new(Layered::new(Arc::new(session.store.clone()), session.stop.clone()));
     // Taken before the first entry is read: what the answer is as of, at the least.
     let applied = source::applied(&session.store, table).await?;
     let prepared = query::prepare(&*reader, &schema, &parsed, &options).await?;

@@ -6,7 +6,7 @@ use crate::index::{Counts, Follower, FollowerOptions, Maintainer, Progress};
 use crate::schema::{AttributeSpec, Catalog, TableSchema, check_attributes};
 use crate::source::ChangeLogSource;
 use crate::store::embedded::EmbeddedStore;
-use crate::store::{Stop, Stoppable, Store};
+use crate::store::{Layered, Stop, Store};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Session {
     pub async fn create(global: &Global, path: &Path) -> Result<Self> {
         let store = EmbeddedStore::open(path, global.options())?;
         let stop = global.stop.clone();
-        let stoppable = Stoppable::new(Arc::new(store.clone()), stop.clone());
+        let stoppable = Layered::new(Arc::new(store.clone()), stop.clone());
         let catalog = Catalog::open(Arc::new(stoppable) as Arc<dyn Store>).await?;
         Ok(Self { store, catalog, stop })
     }

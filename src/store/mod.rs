@@ -4,17 +4,17 @@
 
 pub mod embedded;
 mod filter;
+mod layer;
 mod read;
 mod rules;
 mod sieve;
-mod stop;
 mod table;
 mod thrift;
 pub mod thrift2;
 
 pub use filter::{ColumnFilter, Comparison, Filter, FuzzyKey};
+pub use layer::{Call, Layer, Layered, Meter, Operation, Retry, Stop};
 pub use read::{Columns, Page, ReadSpec, Scan, Scanner, count_rows};
-pub use stop::{Stop, Stoppable};
 pub use table::{FamilyDescriptor, TableDescriptor};
 pub use thrift::{Gateway, Transport};
 

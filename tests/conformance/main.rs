@@ -80,7 +80,7 @@ async fn open_thrift2_framed() -> Backend {
 }
 
 async fn thrift2(gateway: Gateway) -> Backend {
-    Backend { store: Arc::new(Thrift2Store::connect(gateway).await.unwrap()), keep: Box::new(()) }
+    Backend { store: Arc::new(Thrift2Store::connect(vec![gateway]).await.unwrap()), keep: Box::new(()) }
 }
 
 conformance_suite!(embedded, crate::open_embedded);

@@ -1,7 +1,7 @@
 //! Connections to a gateway.
 
 use super::wire::BoundedInput;
-use crate::error::{Action, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
@@ -53,13 +53,12 @@ pub(in crate::store) type Output = TBinaryOutputProtocol<Outgoing>;
 /// Opens a connection: the two halves for a client, and the socket itself.
 ///
 /// # Errors
-/// [`Store`](ErrorKind::Store) with [`BackOff`](Action::BackOff) when nobody answers,
+/// [`Unreachable`](ErrorKind::Unreachable) when nobody answers,
 /// [`InvalidInput`](ErrorKind::InvalidInput) for an address that is none.
 pub(in crate::store) fn connect(gateway: &Gateway) -> Result<(Input, Output, TcpStream)> {
     let address = &gateway.address;
     let unreachable = |e: io::Error| {
-        Error::new(ErrorKind::Store, format!("expected a Thrift gateway at {address}, found {e}; is it running?"))
-            .with_action(Action::BackOff)
+        Error::new(ErrorKind::Unreachable, format!("expected a Thrift gateway at {address}, found {e}; is it running?"))
             .with_source(e)
     };
     let candidates: Vec<_> = address

@@ -17,7 +17,7 @@ use self::gateway::{
 use self::read::Plan;
 use self::scan::GatewayScanner;
 use self::write::Call;
-use super::thrift::{Connection, Gateway, Input, Output, Pool, connect};
+use super::thrift::{Connection, Gateway, Input, Output, Place, Pool, connect};
 use super::{Capabilities, ColumnCheck, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor, rules};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Row, RowMutation};
@@ -34,7 +34,7 @@ type Client = gateway::THBaseServiceSyncClient<Input, Output>;
 /// A get asks for so many rows a call.
 const GET_ROWS: usize = 256;
 
-/// HBase through one Thrift 2 gateway. Clones are handles to the same connections.
+/// HBase through Thrift 2 gateways. Clones are handles to the same connections.
 ///
 /// Calls run on Tokio's blocking threads, so it needs a Tokio runtime. Nothing is tried again here.
 #[derive(Clone)]
@@ -55,20 +55,31 @@ struct Table {
 }
 
 impl Thrift2Store {
-    /// Checks that there is a Thrift 2 gateway.
+    /// Checks that there are Thrift 2 gateways, all of one cluster. One that doesn't answer is left out until it does, as
+    /// long as another answers.
     ///
     /// # Errors
-    /// [`Store`](ErrorKind::Store) when nobody answers, or not in Thrift's protocol;
-    /// [`InvalidInput`](ErrorKind::InvalidInput) for a Thrift 1 gateway.
-    pub async fn connect(gateway: Gateway) -> Result<Self> {
-        let pool = Pool::new(gateway, open, declared);
-        let served = pool.call(|client| client.get_thrift_server_type()).await?;
-        if served != TThriftServerType::TWO {
-            return Err(Error::invalid(format!(
-                "expected a Thrift 2 gateway at {}, found one of Thrift 1; choose the store thrift1, or start \
-                 `hbase thrift2`",
-                pool.gateway().address
-            )));
+    /// [`Unreachable`](ErrorKind::Unreachable) when nobody answers, [`Store`](ErrorKind::Store) for an answer that is not in
+    /// Thrift's protocol, [`InvalidInput`](ErrorKind::InvalidInput) for a Thrift 1 gateway, and for none at all.
+    pub async fn connect(gateways: Vec<Gateway>) -> Result<Self> {
+        let pool = Pool::new(gateways, open, declared)?;
+        let (mut answered, mut unreachable) = (false, None);
+        for (place, gateway) in pool.gateways() {
+            match pool.call_at(place, |client| client.get_thrift_server_type()).await {
+                Ok(TThriftServerType::TWO) => answered = true,
+                Ok(_) => {
+                    return Err(Error::invalid(format!(
+                        "expected a Thrift 2 gateway at {}, found one of Thrift 1; choose the store thrift1, or start \
+                         `hbase thrift2`",
+                        gateway.address
+                    )));
+                }
+                Err(e) if e.kind() == ErrorKind::Unreachable => unreachable = Some(e),
+                Err(e) => return Err(e),
+            }
+        }
+        if let Some(e) = unreachable.filter(|_| !answered) {
+            return Err(e);
         }
         Ok(Self(Arc::new(Shared { pool, tables: Mutex::default() })))
     }
@@ -137,7 +148,7 @@ impl Thrift2Store {
                 }
             }
         };
-        stream::iter(keys.into_iter().map(row)).buffered(self.0.pool.gateway().connections.max(1)).try_collect().await
+        stream::iter(keys.into_iter().map(row)).buffered(self.0.pool.connections()).try_collect().await
     }
 
     async fn rows(&self, table: &str, keys: Vec<Bytes>, plan: &Plan) -> Result<Vec<Row>> {

@@ -2,7 +2,7 @@
 
 use super::gateway::{TResult, TTHBaseServiceSyncClient};
 use super::read::{Bounds, Plan, cells};
-use super::{Client, Pool, Table};
+use super::{Client, Place, Pool, Table};
 use crate::error::{Action, Error, Result};
 use crate::model::Row;
 use crate::store::{Page, Scan, Scanner};
@@ -43,8 +43,8 @@ enum State {
     Fresh,
     /// There is no scanner at the gateway, and more to read.
     Closed,
-    /// The gateway's scanner of this number.
-    Open(i32),
+    /// A gateway's scanner of this number.
+    Open(Place, i32),
     Done,
 }
 
@@ -73,12 +73,12 @@ impl GatewayScanner {
         let results = if self.state == State::Fresh {
             self.pool.call(move |client| client.get_scanner_results(table, scan, rows)).await?
         } else {
-            let id = match self.state {
-                State::Open(id) => id,
-                _ => self.pool.call(move |client| client.open_scanner(table, scan)).await?,
+            let (place, id) = match self.state {
+                State::Open(place, id) => (place, id),
+                _ => self.pool.open(move |client| client.open_scanner(table, scan)).await?,
             };
-            self.state = State::Open(id);
-            let results = self.pool.call(move |client| client.get_scanner_rows(id, rows)).await;
+            self.state = State::Open(place, id);
+            let results = self.pool.call_at(place, move |client| client.get_scanner_rows(id, rows)).await;
             // A scanner that failed may have gone on: what it gives next is not known.
             results.inspect_err(|_| self.close())?
         };
@@ -91,11 +91,11 @@ impl GatewayScanner {
 
     /// Gives the gateway's scanner back, if there is one.
     fn close(&mut self) {
-        let State::Open(id) = std::mem::replace(&mut self.state, State::Closed) else { return };
+        let State::Open(place, id) = std::mem::replace(&mut self.state, State::Closed) else { return };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let pool = self.pool.clone();
             // It may be gone already; what is left ends by itself.
-            runtime.spawn(async move { pool.call(move |client| client.close_scanner(id)).await.ok() });
+            runtime.spawn(async move { pool.call_at(place, move |client| client.close_scanner(id)).await.ok() });
         }
     }
 
@@ -160,7 +160,7 @@ impl Scanner for GatewayScanner {
         let mut page = Page::default();
         let mut fruitless = 0;
         while self.state != State::Done && page.examined == 0 {
-            if !matches!(self.state, State::Open(_)) {
+            if !matches!(self.state, State::Open(..)) {
                 // A new scanner begins with the whole row.
                 self.partial = None;
             }
