@@ -30,7 +30,7 @@ fn fails(command: &mut Command) -> (Option<i32>, String) {
 }
 
 fn examples() -> Vec<PathBuf> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/examples");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let found = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
     let found: Vec<PathBuf> = found.filter(|p| p.extension().is_some_and(|e| e == "toml")).collect();
     assert!(found.len() >= 3, "{found:?}");

@@ -18,7 +18,7 @@ use super::retire::{generation, numbered};
 use super::{Attribute, AttributeSpec, Code, Definition, DefinitionSpec, Key, TableSchema, check_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, Row, RowMutation, Timestamp};
-use crate::store::{ColumnCheck, Durability, Read, ReadSpec, Scan, Store, TableDescriptor};
+use crate::store::{Capabilities, ColumnCheck, Durability, Layout, Read, ReadSpec, Scan, Store, TableDescriptor};
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,6 +33,12 @@ pub const META_FAMILY: &str = "m";
 pub const QUARANTINE_TABLE: &str = "sx_quarantine";
 /// Family of `sx_quarantine`.
 pub const QUARANTINE_FAMILY: &str = "q";
+/// Salts of a definition on a store with regions, unless it says otherwise: entries of one value in one place …
+const SPREAD_SALTS: u8 = 16;
+/// … and ordered ones in few, which are merged.
+const ORDERED_SALTS: u8 = 4;
+/// A state table begins with no more regions.
+const MOST_STATE_REGIONS: usize = 16;
 /// What base tables must not start with.
 const RESERVED: &str = "sx_";
 
@@ -44,6 +50,25 @@ pub struct Catalog {
 
 /// Schema changes of all catalogs in this process take turns: each reads what is there before it writes.
 pub(super) static CHANGES: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+fn usual_salts(store: Capabilities, ordered: bool) -> Option<u8> {
+    store.regions.then_some(if ordered { ORDERED_SALTS } else { SPREAD_SALTS })
+}
+
+/// Whether a base table that is there has the families it is to have.
+fn adopt(asked: &TableDescriptor, there: &TableDescriptor) -> Result<()> {
+    let found: Vec<&str> = there.families.iter().map(|f| f.name.as_str()).collect();
+    match asked.families.iter().find(|f| !found.contains(&f.name.as_str())) {
+        None => Ok(()),
+        Some(missing) => Err(Error::invalid(format!(
+            "table {} is there already, with the families {}: expected {} among them; name its own, or add the family \
+             with HBase's `alter`",
+            there.name,
+            found.join(", "),
+            missing.name
+        ))),
+    }
+}
 
 pub(super) fn meta_row(kind: &str, table: &str) -> Bytes {
     format!("{kind}/{table}").into()
@@ -76,10 +101,12 @@ impl Catalog {
         &self.store
     }
 
-    /// Creates a base table with its index and state tables.
+    /// Creates a base table with its index and state tables. On HBase a base table may be there already, with families of its
+    /// own beside these: it is left as it is.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidInput`] for names that cannot be.
+    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidInput`] for names that cannot be, and for a base table without one
+    /// of the families.
     pub async fn create_table(&self, name: &str, families: &[String], max_versions: u32) -> Result<TableSchema> {
         let _guard = CHANGES.lock().await;
         check_name("a table", name)?;
@@ -100,26 +127,37 @@ impl Catalog {
         }
         let schema = TableSchema::new(name.to_owned(), families.to_vec(), Vec::new(), Vec::new());
         let family_names: Vec<&str> = families.iter().map(String::as_str).collect();
-        let base = TableDescriptor::new(name, &family_names, max_versions).with_change_log();
-        let index = TableDescriptor::new(schema.index_table(), &["i"], 1);
-        let state = TableDescriptor::new(schema.state_table(), &["s"], 1);
+        let able = self.store.capabilities();
+        let base = TableDescriptor { change_log: able.change_logs, ..TableDescriptor::new(name, &family_names, max_versions) };
         let there = self.store.list_tables().await?;
-        for table in [base, index, state] {
-            if !there.contains(&table.name) {
-                self.store.create_table(&table).await?;
-                continue;
-            }
-            // A crash may have left some of them.
-            let found = self.store.describe_table(&table.name).await?;
-            if found != table {
-                return Err(Error::new(
-                    ErrorKind::AlreadyExists,
-                    format!("the store has a table {:?} already, and it is another one: {found:?}", table.name),
-                ));
-            }
+        if able.change_logs || !there.iter().any(|t| t == name) {
+            self.create_or_find(base, &there).await?;
+        } else {
+            adopt(&base, &self.store.describe_table(name).await?)?;
         }
+        let index = TableDescriptor::new(schema.index_table(), &["i"], 1).with_layout(Layout::Entries);
+        let salts = if able.regions { SPREAD_SALTS } else { 1 };
+        self.create_or_find(index.with_splits((1..salts).map(|salt| vec![salt].into()).collect()), &there).await?;
+        let state = TableDescriptor::new(schema.state_table(), &["s"], 1).with_layout(Layout::States);
+        // Its keys are the base table's.
+        let splits = if able.regions { self.store.split_points(name, MOST_STATE_REGIONS).await? } else { Vec::new() };
+        self.create_or_find(state.with_splits(splits), &there).await?;
         self.put_meta(&row, vec![("families".to_owned(), encode_json(&families)?)]).await?;
         Ok(schema)
+    }
+
+    /// Creates a table, if a crash has not left it behind.
+    async fn create_or_find(&self, table: TableDescriptor, there: &[String]) -> Result<()> {
+        if !there.contains(&table.name) {
+            return self.store.create_table(&table).await;
+        }
+        match table.difference(&self.store.describe_table(&table.name).await?) {
+            None => Ok(()),
+            Some(difference) => Err(Error::new(
+                ErrorKind::AlreadyExists,
+                format!("the store has a table {:?} already, and it is another one: {difference}", table.name),
+            )),
+        }
     }
 
     /// The names of the base tables, sorted.
@@ -208,7 +246,8 @@ impl Catalog {
         let _guard = CHANGES.lock().await;
         check_name("a definition", &spec.name)?;
         let schema = self.table(table).await?;
-        let asked = schema.definition_of(spec)?;
+        let salts = spec.salts.or_else(|| usual_salts(self.store.capabilities(), spec.ordered));
+        let asked = schema.definition_of(&DefinitionSpec { salts, ..spec.clone() })?;
         if let Some(there) = schema.definition(&spec.name) {
             if there.is_as_asked(&asked, spec) {
                 return Ok(schema);

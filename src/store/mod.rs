@@ -15,7 +15,7 @@ pub mod thrift2;
 pub use filter::{ColumnFilter, Comparison, Filter, FuzzyKey};
 pub use layer::{Call, Layer, Layered, Meter, Operation, Retry, Stop};
 pub use read::{Columns, Page, ReadSpec, Scan, Scanner, count_rows};
-pub use table::{FamilyDescriptor, TableDescriptor};
+pub use table::{FamilyDescriptor, Layout, TableDescriptor};
 pub use thrift::{Gateway, Transport};
 
 use crate::error::Result;
@@ -38,6 +38,10 @@ pub struct Capabilities {
     pub reverse_scans: bool,
     /// [`Store::increment`] and [`Store::check_and_mutate`] work.
     pub atomic_updates: bool,
+    /// Tables can have a change log ([`TableDescriptor::change_log`]).
+    pub change_logs: bool,
+    /// Tables are divided into regions, on several servers: salts and splits spread the work.
+    pub regions: bool,
 }
 
 /// What [`Store::check_and_mutate`] expects of a column: HBase's `checkAndMutate` with `EQUAL`.

@@ -261,6 +261,8 @@ impl Store for EmbeddedStore {
             atomic_put_and_delete: true,
             reverse_scans: true,
             atomic_updates: true,
+            change_logs: true,
+            regions: false,
         }
     }
 

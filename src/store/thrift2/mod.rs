@@ -16,9 +16,10 @@ use self::gateway::{
 };
 use self::read::Plan;
 use self::scan::GatewayScanner;
+use self::table::COMPRESSIONS;
 use self::write::Call;
 use super::thrift::{Connection, Gateway, Input, Output, Place, Pool, connect};
-use super::{Capabilities, ColumnCheck, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor, rules};
+use super::{Capabilities, ColumnCheck, Durability, Layout, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor, rules};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Row, RowMutation};
 use async_trait::async_trait;
@@ -223,6 +224,8 @@ impl Store for Thrift2Store {
             atomic_put_and_delete: true,
             reverse_scans: true,
             atomic_updates: true,
+            change_logs: false,
+            regions: true,
         }
     }
 
@@ -232,11 +235,21 @@ impl Store for Thrift2Store {
 
     async fn create_table(&self, table: &TableDescriptor) -> Result<()> {
         rules::check_descriptor(table)?;
-        let described = table::to_gateway(table)?;
+        let own = table.families.iter().any(|f| f.layout != Layout::Base);
+        let compressions = if own { &COMPRESSIONS[..] } else { &COMPRESSIONS[COMPRESSIONS.len() - 1..] };
         if self.exists(&table.name).await? {
             return Err(Error::new(ErrorKind::AlreadyExists, format!("table {} exists already", table.name)));
         }
-        self.0.pool.call(move |client| client.create_table(described, Vec::new())).await
+        let mut refused = None;
+        for compression in compressions {
+            let described = table::to_gateway(table, *compression)?;
+            let splits = table.splits.iter().map(|key| key.to_vec()).collect();
+            match self.0.pool.call(move |client| client.create_table(described, splits)).await {
+                Err(e) if e.to_string().contains("ompression") => refused = Some(e),
+                done => return done,
+            }
+        }
+        refused.map_or(Ok(()), Err)
     }
 
     async fn list_tables(&self) -> Result<Vec<String>> {
