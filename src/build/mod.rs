@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Counts, Maintainer, Mode};
 use crate::model::{ChangeEvent, Position, Timestamp};
 use crate::schema::{Catalog, Definition, DefinitionSpec, Lifecycle, NO_FLOOR, TableSchema};
+use crate::source::{Changes, Source};
 use crate::store::embedded::EmbeddedStore;
 use crate::store::{Columns, Read, ReadSpec, Scan, Store};
 use bytes::Bytes;
@@ -26,7 +27,7 @@ pub struct Progress {
     pub entries: u64,
 }
 
-/// Builds definitions on the embedded store in one pass over the table, and activates them. Those that are there already,
+/// Builds definitions in one pass over the table, and activates them. Those that are there already,
 /// active, are left as they are; those whose build was interrupted are built again from the start, which is harmless.
 /// The definitions are given in the order of the specs.
 ///
@@ -35,7 +36,7 @@ pub struct Progress {
 /// [`ErrorKind::InvalidInput`] for a name that stands twice.
 pub async fn create(
     catalog: &Catalog,
-    store: &EmbeddedStore,
+    changes: impl Into<Changes>,
     table: &str,
     specs: &[DefinitionSpec],
     mut progress: impl FnMut(Progress),
@@ -60,25 +61,16 @@ pub async fn create(
         }
     }
     if !open.is_empty() {
-        // Held to the end: what comes meanwhile is replayed.
-        let log = store.hold_log(table, None)?;
-        let snapshot = store.snapshot().await?;
-        let (of, floor) = survey(&*snapshot, table).await?;
-        done.of = of;
-        let mut building = Vec::with_capacity(open.len());
-        for spec in &open {
-            catalog.define(table, spec, floor).await?;
-            // An interrupted build was defined with the floor of its own snapshot.
-            building.push(catalog.update(table, &spec.name, |d| d.floor = d.floor.max(floor)).await?);
-        }
-        let schema = catalog.table(table).await?;
-        fill(catalog, &*snapshot, &schema, building, |rows, entries| {
-            done.rows += rows;
-            done.entries += entries;
+        let mut step = |step: Progress| {
+            done.rows += step.rows;
+            done.of += step.of;
+            done.entries += step.entries;
             progress(done);
-        })
-        .await?;
-        replay(catalog, store, table, log.after(), store.log_head(table)?).await?;
+        };
+        match changes.into() {
+            Changes::Log(store) => from_snapshot(catalog, &store, table, &open, &mut step).await?,
+            changes @ Changes::Intents(_) => from_scan(catalog, &changes, table, &open, &mut step).await?,
+        }
         catalog.store().sync().await?;
         for spec in open {
             catalog
@@ -95,6 +87,84 @@ pub async fn create(
     Ok((specs.iter().map(|spec| named(&schema, &spec.name)).collect::<Result<_>>()?, done))
 }
 
+/// Builds from a snapshot, and from what the log has had since.
+async fn from_snapshot(
+    catalog: &Catalog,
+    store: &EmbeddedStore,
+    table: &str,
+    specs: &[&DefinitionSpec],
+    step: &mut impl FnMut(Progress),
+) -> Result<()> {
+    // Held to the end: what comes meanwhile is replayed.
+    let log = store.hold_log(table, None)?;
+    let snapshot = store.snapshot().await?;
+    let (of, floor) = survey(&*snapshot, table).await?;
+    step(Progress { of, ..Progress::default() });
+    let building = define(catalog, table, specs, floor).await?;
+    fill(catalog, &*snapshot, &catalog.table(table).await?, building, step).await?;
+    replay(catalog, store, table, log.after(), store.log_head(table)?).await
+}
+
+/// Builds from a scan of the table as it changes.
+///
+/// Whoever applies a change after the definition is there keeps it. A change that was under way by then is an intent, and is
+/// applied here, too. All others had reached the base table, and the scan sees them.
+async fn from_scan(
+    catalog: &Catalog,
+    changes: &Changes,
+    table: &str,
+    specs: &[&DefinitionSpec],
+    step: &mut impl FnMut(Progress),
+) -> Result<()> {
+    let store = Arc::clone(catalog.store());
+    let (_, floor) = survey(&*store, table).await?;
+    define(catalog, table, specs, floor).await?;
+    // Once more: a marker may have come in between that no state row knows of.
+    let (of, floor) = survey(&*store, table).await?;
+    step(Progress { of, ..Progress::default() });
+    let building = define(catalog, table, specs, floor).await?;
+    apply_waiting(catalog, changes, table).await?;
+    fill(catalog, &*store, &catalog.table(table).await?, building, step).await
+}
+
+/// Records definitions with a floor, or raises it.
+async fn define(
+    catalog: &Catalog,
+    table: &str,
+    specs: &[&DefinitionSpec],
+    floor: Timestamp,
+) -> Result<Vec<Definition>> {
+    let mut building = Vec::with_capacity(specs.len());
+    for spec in specs {
+        catalog.define(table, spec, floor).await?;
+        // An interrupted build was defined with the floor of its own snapshot.
+        building.push(catalog.update(table, &spec.name, |d| d.floor = d.floor.max(floor)).await?);
+    }
+    Ok(building)
+}
+
+/// Applies the changes that wait.
+async fn apply_waiting(catalog: &Catalog, changes: &Changes, table: &str) -> Result<()> {
+    let mut source: Box<dyn Source> = changes.source(table).await?;
+    loop {
+        let events = source.next_batch().await?;
+        let Some(position) = events.last().map(|e| e.position.clone()) else { return Ok(()) };
+        let _at_work = catalog.at_work().await;
+        let schema = Arc::new(catalog.table(table).await?);
+        let maintainer = Maintainer::new(Arc::clone(catalog.store()), Arc::clone(&schema));
+        apply(catalog, &maintainer, &events).await?;
+        source.acknowledge(&position).await?;
+    }
+}
+
+async fn apply(catalog: &Catalog, maintainer: &Maintainer, events: &[ChangeEvent]) -> Result<()> {
+    let outcome = maintainer.apply(events, Mode::Stream).await?;
+    outcome.keep_quarantined(catalog, maintainer.schema()).await?;
+    // Base rows are written before their changes are given out: their effect shows already.
+    maintainer.apply(&outcome.late, Mode::Again).await?.keep_quarantined(catalog, maintainer.schema()).await?;
+    maintainer.flush().await
+}
+
 fn named(schema: &TableSchema, name: &str) -> Result<Definition> {
     schema.definition(name).cloned().ok_or_else(|| gone(name))
 }
@@ -103,11 +173,11 @@ fn gone(name: &str) -> Error {
     Error::new(ErrorKind::NotFound, format!("index {name} was dropped while it was built"))
 }
 
-/// Counts the rows and finds the floor: the largest timestamp in the snapshot, hidden cells and markers included. Whatever
-/// the state rows can't know of is at or below it.
-async fn survey(snapshot: &dyn Read, table: &str) -> Result<(u64, Timestamp)> {
+/// Counts the rows and finds the floor: the largest timestamp in the table, hidden cells and markers included. Whatever the
+/// state rows can't know of is at or below it.
+async fn survey(reader: &dyn Read, table: &str) -> Result<(u64, Timestamp)> {
     let spec = ReadSpec { raw: true, ..ReadSpec::default() };
-    let mut scanner = snapshot.scan(table, Scan { spec, ..Scan::all() }).await?;
+    let mut scanner = reader.scan(table, Scan { spec, ..Scan::all() }).await?;
     let (mut rows, mut floor) = (0, NO_FLOOR);
     loop {
         let page = scanner.next_page().await?;
@@ -125,7 +195,7 @@ async fn fill(
     snapshot: &dyn Read,
     schema: &TableSchema,
     definitions: Vec<Definition>,
-    mut progress: impl FnMut(u64, u64),
+    step: &mut impl FnMut(Progress),
 ) -> Result<()> {
     let only = schema.with_definitions(definitions);
     let columns = only
@@ -145,7 +215,7 @@ async fn fill(
             let (rows, counts) = previous.await.map_err(|e| {
                 Error::new(ErrorKind::Internal, format!("a worker of the build died: {e}")).with_source(e)
             })??;
-            progress(rows, counts.entry_writes);
+            step(Progress { rows, of: 0, entries: counts.entry_writes });
         }
         if page.rows.is_empty() && page.done {
             return Ok(());
@@ -190,11 +260,7 @@ async fn replay(catalog: &Catalog, store: &EmbeddedStore, table: &str, mut after
             break;
         };
         after = *number;
-        let outcome = maintainer.apply(&events, Mode::Stream).await?;
-        outcome.keep_quarantined(catalog, &schema).await?;
-        // The log takes an event in together with the base write: its effect shows already.
-        maintainer.apply(&outcome.late, Mode::Again).await?.keep_quarantined(catalog, &schema).await?;
-        maintainer.flush().await?;
+        apply(catalog, &maintainer, &events).await?;
     }
     Ok(())
 }

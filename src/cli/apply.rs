@@ -4,7 +4,6 @@ use super::args::{ApplyArgs, Global};
 use super::output::{self, count};
 use super::session::Session;
 use crate::error::Result;
-use crate::source;
 use serde_json::json;
 use std::time::Instant;
 
@@ -16,7 +15,9 @@ pub async fn run(global: &Global, args: &ApplyArgs) -> Result<()> {
     };
     for table in tables {
         let started = Instant::now();
-        let behind = session.store.log_head(&table)? - source::applied(&session.store, &table).await?;
+        let lag = session.changes.lag(&table).await?;
+        // An intent holds any number of changes.
+        let behind = lag.applied.map_or(0, |_| lag.waiting);
         let bar = output::bar(global, &table, behind, false);
         let applied = session.apply(&table, |p| bar.set_position(p.counts.received)).await;
         bar.finish_and_clear();

@@ -5,13 +5,13 @@ use super::load::{self, Loaded};
 use super::output::{self, line};
 use super::query::answer;
 use super::session::Session;
+use crate::build;
 use crate::error::{Error, ErrorKind, Result};
 use crate::query::{self, Considered, Consistency, Means, Options, ParsedSelect};
 use crate::schema::{DefinitionSpec, TableSchema};
+use crate::source::Lag;
 use crate::source::file::JsonLines;
-use crate::{build, source};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Every package of a Debian release, one line each; `data/README.md` says more.
@@ -67,9 +67,13 @@ pub async fn run(global: &Global, args: &DemoArgs) -> Result<()> {
     load_bundled(global, &session, PACKAGES_NAME, PACKAGES).await?;
     line("\nUpdates: changed and new packages, some attributes cleared.")?;
     load_bundled(global, &session, UPDATES_NAME, UPDATES).await?;
-    let applied = source::applied(&session.store, TABLE).await?;
-    let head = session.store.log_head(TABLE)?;
-    line(&format!("  {} of {} changes applied to the indexes.\n", output::count(applied), output::count(head)))?;
+    let Lag { applied, waiting } = session.changes.lag(TABLE).await?;
+    let applied = applied.unwrap_or(0);
+    line(&format!(
+        "  {} of {} changes applied to the indexes.\n",
+        output::count(applied),
+        output::count(applied + waiting)
+    ))?;
 
     line(
         "Queries. `verified` checks every hit against its row, `indexed` trusts what is undisputed; the scan reads all rows.",
@@ -99,7 +103,7 @@ pub async fn define(session: &Session) -> Result<()> {
         ordered,
         ..DefinitionSpec::default()
     });
-    build::create(&session.catalog, &session.store, TABLE, &specs, |_| {}).await?;
+    build::create(&session.catalog, &session.changes, TABLE, &specs, |_| {}).await?;
     Ok(())
 }
 
@@ -145,10 +149,10 @@ async fn timed(session: &Session, schema: &TableSchema, sql: &str, options: Opti
     let mut plan = String::new();
     for _ in 0..3 {
         let started = std::time::Instant::now();
-        let prepared = query::prepare(&session.store, schema, &parsed, &options).await?;
+        let prepared = query::prepare(&*session.store, schema, &parsed, &options).await?;
         let mut rows = 0;
         let mut counted = None;
-        answer(Arc::new(session.store.clone()), &prepared, |page| {
+        answer(session.store.clone(), &prepared, |page| {
             rows += page.len() as u64;
             if parsed.select == ParsedSelect::Count {
                 counted = page.first().and_then(|row| row.values.first().cloned().flatten());

@@ -2,11 +2,15 @@
 
 use super::args::{Format, Global};
 use super::output::{self, count};
+use crate::config::StoreKind;
 use crate::doctor::{self, Report};
 use crate::error::{Error, ErrorKind, Result};
 use serde_json::json;
 
 pub async fn run(global: &Global) -> Result<()> {
+    if global.loaded.config.store.kind != StoreKind::Embedded {
+        return Err(Error::new(ErrorKind::Unsupported, "`doctor` works on the embedded store only, so far"));
+    }
     let path = global.data()?;
     let bar = output::bar(global, "reading", 0, false);
     let examined = doctor::examine(path, |p| {

@@ -5,7 +5,7 @@ use super::output;
 use super::session::Session;
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{AttributeValue, encoding};
-use crate::store::{Read, ReadSpec};
+use crate::store::ReadSpec;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 

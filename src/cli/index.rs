@@ -8,7 +8,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index;
 use crate::query;
 use crate::schema::{Definition, DefinitionSpec, Lifecycle, QUARANTINE_TABLE, TableSchema, entry};
-use crate::source;
 use crate::store::{Scan, count_rows};
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -75,7 +74,7 @@ async fn create(global: &Global, session: &Session, table: &str, spec: &Definiti
     let started = Instant::now();
     tracing::info!(index = spec.name, "building");
     let bar = output::bar(global, &spec.name, 0, false);
-    let built = build::create(&session.catalog, &session.store, table, std::slice::from_ref(spec), |p| {
+    let built = build::create(&session.catalog, &session.changes, table, std::slice::from_ref(spec), |p| {
         bar.set_length(p.of);
         bar.set_position(p.rows);
         bar.set_message(format!("{} entries", count(p.entries)));
@@ -147,13 +146,12 @@ async fn drop_index(global: &Global, session: &Session, table: &str, name: &str)
 /// How far a table's indexes are, and what stands beside them.
 async fn status(global: &Global, session: &Session, table: &str, counted: bool) -> Result<()> {
     let schema = session.catalog.table(table).await?;
-    let applied = source::applied(&session.store, table).await?;
-    let head = session.store.log_head(table)?;
-    let rechecks = index::pending_rechecks(&session.store, table).await?;
-    let oldest = index::oldest_recheck(&session.store, table).await?;
+    let lag = session.changes.lag(table).await?;
+    let rechecks = index::pending_rechecks(&*session.store, table).await?;
+    let oldest = index::oldest_recheck(&*session.store, table).await?;
     let in_quarantine = Scan::prefix(format!("{table}/").as_bytes());
-    let quarantined = count_rows(&session.store, QUARANTINE_TABLE, in_quarantine).await?;
-    let held = index::quarantine::counts(&session.store, &schema).await?;
+    let quarantined = count_rows(&*session.store, QUARANTINE_TABLE, in_quarantine).await?;
+    let held = index::quarantine::counts(&*session.store, &schema).await?;
     let mut definitions = Vec::new();
     for definition in schema.all_definitions() {
         let entries = if counted { Some(entries(session, &schema, definition).await?) } else { None };
@@ -171,8 +169,9 @@ async fn status(global: &Global, session: &Session, table: &str, counted: bool) 
             .collect();
         let object = json!({
             "table": table,
-            "changes": head,
-            "applied": applied,
+            "changes": lag.applied.map(|applied| applied + lag.waiting),
+            "applied": lag.applied,
+            "waiting": lag.waiting,
             "rechecks": rechecks,
             "oldest_recheck_due": oldest,
             "quarantined": quarantined,
@@ -180,15 +179,17 @@ async fn status(global: &Global, session: &Session, table: &str, counted: bool) 
         });
         return output::records(global, &[object]);
     }
-    let behind = match head - applied.min(head) {
-        0 => "up to date".to_owned(),
-        n => format!("{} behind, `apply` brings them up to date", output::plural(n, "change", "changes")),
+    let applied = lag.applied.map_or_else(String::new, |applied| {
+        format!("{} of {} changes applied, ", count(applied), count(applied + lag.waiting))
+    });
+    let behind = match (lag.waiting, lag.applied) {
+        (0, _) => "up to date".to_owned(),
+        (n, Some(_)) => format!("{} behind, `apply` brings them up to date", output::plural(n, "change", "changes")),
+        (n, None) => format!("{} to be applied, `apply` does so", output::plural(n, "intent", "intents")),
     };
     let oldest = oldest.map(|due| format!(" (the oldest due at {due})")).unwrap_or_default();
     output::line(&format!(
-        "table {table}: {} of {} changes applied, {behind}; {} waiting to be checked again{oldest}, {} in quarantine",
-        count(applied),
-        count(head),
+        "table {table}: {applied}{behind}; {} waiting to be checked again{oldest}, {} in quarantine",
         count(rechecks),
         count(quarantined)
     ))?;
@@ -230,7 +231,7 @@ async fn entries(session: &Session, schema: &TableSchema, definition: &Definitio
     let mut entries = 0;
     for salt in 0..definition.salts {
         let scan = Scan::prefix(&entry::prefix(salt, definition.code, &[]));
-        entries += count_rows(&session.store, &schema.index_table(), scan).await?;
+        entries += count_rows(&*session.store, &schema.index_table(), scan).await?;
     }
     Ok(entries)
 }

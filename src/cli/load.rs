@@ -82,7 +82,7 @@ pub fn report(global: &Global, loaded: &Loaded) -> Result<()> {
 pub async fn load(global: &Global, session: &Session, table: &str, lines: JsonLines, apply: bool) -> Result<Loaded> {
     let started = Instant::now();
     let file = lines.path().display().to_string();
-    let writer = Writer::open(&session.catalog, table).await?;
+    let writer = session.writer(table).await?;
     let bar = output::bar(global, &short(&file), lines.size(), true);
     let (stop, stopped) = oneshot::channel::<()>();
     let following = if apply {
@@ -118,7 +118,7 @@ pub async fn load(global: &Global, session: &Session, table: &str, lines: JsonLi
     let applied = applied
         .transpose()
         .map_err(|e| e.within("the rows are loaded, but the indexes are behind: `apply` goes on where this stopped"))?;
-    let token = Freshness::now(&session.store, table)?;
+    let token = Freshness::now(&session.changes, table)?;
     Ok(Loaded { file, rows, elapsed: started.elapsed(), token, applied })
 }
 

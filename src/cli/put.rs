@@ -5,7 +5,7 @@ use super::output;
 use super::session::Session;
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::Freshness;
-use crate::write::{RowChange, Writer};
+use crate::write::RowChange;
 use serde_json::{Value, json};
 
 /// Stands for a row key that is joined from its parts.
@@ -17,7 +17,7 @@ pub async fn run(global: &Global, args: &PutArgs) -> Result<()> {
         return Err(Error::invalid("expected a row key, found an empty text"));
     }
     let session = Session::open(global).await?;
-    let writer = Writer::open(&session.catalog, &args.table).await?;
+    let writer = session.writer(&args.table).await?;
     let change = RowChange {
         row: (args.id != PARTS).then(|| args.id.clone().into()),
         timestamp: args.ts,
@@ -28,7 +28,7 @@ pub async fn run(global: &Global, args: &PutArgs) -> Result<()> {
     if !args.no_apply {
         session.apply_after_write(&args.table).await?;
     }
-    let token = Freshness::now(&session.store, &args.table)?.to_string();
+    let token = Freshness::now(&session.changes, &args.table)?.to_string();
     let id = (args.id != PARTS).then_some(&args.id);
     let sentence = id.map_or("row written".to_owned(), |id| format!("row {id} written"));
     output::done(global, &sentence, &json!({ "id": id, "written": true, "fresh_after": token }))

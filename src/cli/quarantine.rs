@@ -16,13 +16,13 @@ pub async fn run(global: &Global, command: &QuarantineCommand) -> Result<()> {
         QuarantineCommand::List { table, which, limit, after } => {
             let schema = session.catalog.table(table).await?;
             let from = after.as_deref().map(token).transpose()?;
-            let page = quarantine::list(&session.store, &schema, &which.of(&schema)?, from.as_ref(), *limit).await?;
+            let page = quarantine::list(&*session.store, &schema, &which.of(&schema)?, from.as_ref(), *limit).await?;
             list(global, table, &page)
         }
         QuarantineCommand::Show { table, id } => {
             let schema = session.catalog.table(table).await?;
             let which = Which { ids: vec![id.clone()], ..Which::default() };
-            let page = quarantine::list(&session.store, &schema, &which, None, 1).await?;
+            let page = quarantine::list(&*session.store, &schema, &which, None, 1).await?;
             let record = page.records.first().ok_or_else(|| nothing(table, &which))?;
             show(global, record)
         }
@@ -40,7 +40,7 @@ pub async fn run(global: &Global, command: &QuarantineCommand) -> Result<()> {
                      repeat with --yes, or try `quarantine replay` first",
                 ));
             }
-            if quarantine::list(&session.store, &schema, &which, None, 1).await?.records.is_empty() {
+            if quarantine::list(&*session.store, &schema, &which, None, 1).await?.records.is_empty() {
                 return Err(nothing(table, &which));
             }
             report(global, table, &quarantine::discard(&session.catalog, table, &which).await?)

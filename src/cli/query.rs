@@ -7,8 +7,8 @@ use super::session::Session;
 use crate::error::{Error, Result};
 use crate::query::{self, Actuals, Considered, Literal, Mode, Options, Paging, Prepared, ResultRow, TokenKey};
 use crate::schema::{AttributeValue, TableSchema};
-use crate::source;
-use crate::store::{Layered, Read};
+use crate::source::Lag;
+use crate::store::Read;
 use serde_json::Value;
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
@@ -20,15 +20,15 @@ pub async fn run(global: &Global, args: &QueryArgs) -> Result<()> {
     let table = &parsed.table;
     let schema = session.catalog.table(table).await?;
     if let Some(token) = &args.fresh_after {
-        token.check(&session.store, table)?;
+        token.check(&session.changes, table)?;
         // No other process has the store open, so nobody else applies anything.
         session.apply(table, |_| {}).await?;
-        token.wait(&session.store, table, Duration::ZERO).await?;
+        token.wait(&session.changes, table, Duration::ZERO).await?;
     }
     let options = options(global, args, &session).await?;
-    let reader = Arc::new(Layered::new(Arc::new(session.store.clone()), session.stop.clone()));
+    let reader: Arc<dyn Read> = session.store.clone();
     // Taken before the first entry is read: what the answer is as of, at the least.
-    let applied = source::applied(&session.store, table).await?;
+    let before = session.changes.lag(table).await?;
     let prepared = query::prepare(&*reader, &schema, &parsed, &options).await?;
     match prepared.mode() {
         Mode::Explain => explain(global, &prepared, None),
@@ -40,8 +40,8 @@ pub async fn run(global: &Global, args: &QueryArgs) -> Result<()> {
             let mut out = Printer::new(global.format, prepared.columns());
             let (actuals, next) = answer(reader, &prepared, |page| out.take(page)).await?;
             out.finish()?;
-            let as_of =
-                as_of(applied, session.store.log_head(table)?, &degraded(&schema, &prepared.explain().considered));
+            let lag = before.until(session.changes.lag(table).await?);
+            let as_of = as_of(lag, &degraded(&schema, &prepared.explain().considered));
             match global.format {
                 Format::Table => output::line(&footer(&actuals, options.consistency, &as_of))?,
                 // The answer holds rows and nothing else; what must be known of it goes beside it.
@@ -63,7 +63,7 @@ async fn options(global: &Global, args: &QueryArgs, session: &Session) -> Result
     let settings = &global.loaded.config.query;
     let paging = match args.page_size {
         Some(size) => {
-            let key = TokenKey::of_store(&session.store).await?;
+            let key = TokenKey::of_store(&*session.store).await?;
             Some(Paging { size, after: args.after.clone(), key })
         }
         None => None,
@@ -192,11 +192,18 @@ fn shown(value: &AttributeValue) -> String {
 const UP_TO_DATE: &str = "up to date";
 
 /// How far the indexes were, and which of those that answered are not to be trusted fully.
-fn as_of(applied: u64, head: u64, degraded: &[String]) -> String {
-    let mut text = if applied >= head {
-        UP_TO_DATE.to_owned()
-    } else {
-        format!("indexes at change {} of {}, rows changed since may be missing", count(applied), count(head))
+fn as_of(lag: Lag, degraded: &[String]) -> String {
+    let mut text = match lag {
+        Lag { waiting: 0, .. } => UP_TO_DATE.to_owned(),
+        Lag { applied: Some(applied), waiting } => format!(
+            "indexes at change {} of {}, rows changed since may be missing",
+            count(applied),
+            count(applied + waiting)
+        ),
+        Lag { applied: None, waiting } => format!(
+            "{} not in the indexes yet, rows changed by them may be missing",
+            output::plural(waiting, "intent is", "intents are")
+        ),
     };
     if !degraded.is_empty() {
         text.push_str(&format!("; degraded, with rows in quarantine: {}", degraded.join(", ")));

@@ -1,25 +1,33 @@
-//! What most commands start with: an open embedded store and its catalog.
+//! What most commands start with: an open store and its catalog.
 
 use super::args::Global;
+use crate::config::StoreKind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Counts, Follower, FollowerOptions, Maintainer, Progress};
 use crate::schema::{AttributeSpec, Catalog, TableSchema, check_attributes};
-use crate::source::ChangeLogSource;
+use crate::source::{Changes, Intents, Source};
 use crate::store::embedded::EmbeddedStore;
-use crate::store::{Layered, Stop, Store};
+use crate::store::thrift2::Thrift2Store;
+use crate::store::{Layered, Meter, Retry, Stop, Store};
+use crate::write::Writer;
 use std::path::Path;
 use std::sync::Arc;
 
 pub struct Session {
-    pub store: EmbeddedStore,
-    /// Over the store, and told by Ctrl-C to stop.
+    /// The store, told by Ctrl-C to stop.
+    pub store: Arc<dyn Store>,
     pub catalog: Catalog,
+    /// Where changes wait until they are in the indexes.
+    pub changes: Changes,
     pub stop: Stop,
 }
 
 impl Session {
-    /// Opens the store that `--data` names; it must be there.
+    /// Opens the store that the settings name; a directory must be there.
     pub async fn open(global: &Global) -> Result<Self> {
+        if global.loaded.config.store.kind == StoreKind::Thrift2 {
+            return Self::gateways(global).await;
+        }
         let path = global.data()?;
         if !EmbeddedStore::is_at(path) {
             return Err(Error::new(
@@ -30,25 +38,61 @@ impl Session {
         Self::create(global, path).await
     }
 
-    /// Opens the store that `--data` names, creating it when it is not there.
+    /// Opens the store that the settings name, creating a directory when it is not there.
     pub async fn open_or_create(global: &Global) -> Result<Self> {
+        if global.loaded.config.store.kind == StoreKind::Thrift2 {
+            return Self::gateways(global).await;
+        }
         Self::create(global, global.data()?).await
     }
 
-    /// Opens the store in a directory, creating it when it is not there.
+    /// Opens the embedded store in a directory, creating it when it is not there.
     pub async fn create(global: &Global, path: &Path) -> Result<Self> {
-        let store = EmbeddedStore::open(path, global.options())?;
+        let embedded = EmbeddedStore::open(path, global.options())?;
         let stop = global.stop.clone();
-        let stoppable = Layered::new(Arc::new(store.clone()), stop.clone());
-        let catalog = Catalog::open(Arc::new(stoppable) as Arc<dyn Store>).await?;
-        Ok(Self { store, catalog, stop })
+        let store: Arc<dyn Store> = Arc::new(Layered::new(Arc::new(embedded.clone()), stop.clone()));
+        let catalog = Catalog::open(Arc::clone(&store)).await?;
+        Ok(Self { store, catalog, changes: Changes::Log(embedded), stop })
     }
 
-    /// A follower of a table's change log.
-    pub async fn follower(&self, table: &str) -> Result<Follower<ChangeLogSource>> {
+    /// Opens HBase through its gateways.
+    async fn gateways(global: &Global) -> Result<Self> {
+        if global.loaded.config.store.data.is_some() {
+            return Err(Error::invalid(
+                "expected either the directory of an embedded store or the gateways of a cluster, found both: leave out \
+                 --data (data under [store]), or set kind under [store] to \"embedded\"",
+            ));
+        }
+        let settings = &global.loaded.config.hbase;
+        let gateways = Thrift2Store::connect(settings.gateways()?).await?;
+        let metered = Layered::new(Arc::new(gateways), Meter::new("thrift2"));
+        let patient = Layered::new(Arc::new(metered), Retry { deadline: settings.deadline.0, ..Retry::default() });
+        let stop = global.stop.clone();
+        let store: Arc<dyn Store> = Arc::new(Layered::new(Arc::new(patient), stop.clone()));
+        let catalog = Catalog::open(Arc::clone(&store)).await?;
+        let changes = Changes::Intents(Intents::open(Arc::clone(&store)).await?);
+        Ok(Self { store, catalog, changes, stop })
+    }
+
+    /// The embedded store, for what works on no other.
+    pub fn embedded(&self, what: &str) -> Result<&EmbeddedStore> {
+        self.changes.embedded(what)
+    }
+
+    /// A writer of a table, whose indexes follow.
+    pub async fn writer(&self, table: &str) -> Result<Writer> {
+        let writer = Writer::open(&self.catalog, table).await?;
+        Ok(match &self.changes {
+            Changes::Log(_) => writer,
+            Changes::Intents(intents) => writer.with_intents(intents.clone()),
+        })
+    }
+
+    /// A follower of a table's changes.
+    pub async fn follower(&self, table: &str) -> Result<Follower<Box<dyn Source>>> {
         let schema = Arc::new(self.catalog.table(table).await?);
         let maintainer = Maintainer::new(Arc::clone(self.catalog.store()), schema);
-        let source = ChangeLogSource::open(self.store.clone(), table).await?;
+        let source = self.changes.source(table).await?;
         Ok(Follower::new(self.catalog.clone(), maintainer, source, FollowerOptions::default()))
     }
 

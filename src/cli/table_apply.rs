@@ -10,7 +10,6 @@ use crate::config::{IndexConfig, TableConfig};
 use crate::error::{Error, ErrorKind, Result};
 use crate::query;
 use crate::schema::{DefinitionSpec, Lifecycle, TableSchema, nearest};
-use crate::store::Store;
 use serde_json::json;
 
 pub async fn run(global: &Global, name: Option<&str>) -> Result<()> {
@@ -52,7 +51,7 @@ async fn apply(global: &Global, session: &Session, table: &TableConfig) -> Resul
     let fresh: Vec<&str> = fresh.map(|i| i.name.as_str()).collect();
     session.apply(&table.name, |_| {}).await?;
     let bar = output::bar(global, &table.name, 0, false);
-    let built = build::create(catalog, &session.store, &table.name, &specs, |p| {
+    let built = build::create(catalog, &session.changes, &table.name, &specs, |p| {
         bar.set_length(p.of);
         bar.set_position(p.rows);
         bar.set_message(format!("{} entries", count(p.entries)));
@@ -80,8 +79,12 @@ async fn apply(global: &Global, session: &Session, table: &TableConfig) -> Resul
     output::done(global, &sentence, &object)
 }
 
-/// A table that is there must have the same families and versions.
+/// A table that is there must have the same families and versions; one that HBase had before may have others beside them.
 async fn compare(session: &Session, table: &TableConfig) -> Result<()> {
+    if session.catalog.table(&table.name).await?.families == table.families && !session.store.capabilities().change_logs
+    {
+        return Ok(());
+    }
     let there = session.store.describe_table(&table.name).await?;
     let same = there.families.iter().map(|f| (&f.name, f.max_versions));
     if same.eq(table.families.iter().map(|name| (name, table.versions))) {

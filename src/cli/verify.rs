@@ -48,7 +48,8 @@ async fn verified(global: &Global, session: &Session, table: &str, options: &Opt
     // Once over everything; rows in doubt are read again, which takes no time worth showing unless much is wrong.
     let bar = output::bar(global, table, 0, false);
     let of = if bar.is_hidden() { 0 } else { rows_and_entries(session, table).await? };
-    let report = verify::verify(&session.catalog, &session.store, table, options, |p| {
+    let store = session.embedded("`verify`")?;
+    let report = verify::verify(&session.catalog, store, table, options, |p| {
         bar.set_length(of.max(p.done));
         bar.set_position(p.done);
         if p.wrong > 0 {
@@ -62,8 +63,8 @@ async fn verified(global: &Global, session: &Session, table: &str, options: &Opt
 
 async fn rows_and_entries(session: &Session, table: &str) -> Result<u64> {
     let schema = session.catalog.table(table).await?;
-    Ok(count_rows(&session.store, table, Scan::all()).await?
-        + count_rows(&session.store, &schema.index_table(), Scan::all()).await?)
+    Ok(count_rows(&*session.store, table, Scan::all()).await?
+        + count_rows(&*session.store, &schema.index_table(), Scan::all()).await?)
 }
 
 fn print(global: &Global, table: &str, report: &Report) -> Result<()> {

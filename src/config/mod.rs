@@ -15,13 +15,14 @@ mod table;
 
 pub use secret::Secret;
 pub use setting::{SETTINGS, Setting};
-pub use slot::{Given, Limit, Size, Slot};
+pub use slot::{Given, Limit, Size, Slot, Time, Whole};
 pub use table::{ATTRIBUTE_KEYS, INDEX_KEYS, IndexConfig, TABLE_KEYS, TableConfig};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::query;
 use crate::schema::nearest;
 use crate::store::embedded::{DurabilityMode, Options};
+use crate::store::{Gateway, Retry};
 use clap::ValueEnum;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -40,6 +41,24 @@ pub enum Durability {
     Fsync,
     /// This process being killed, not the machine losing power
     Os,
+}
+
+/// Where tables are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StoreKind {
+    /// In a directory of this machine
+    Embedded,
+    /// In HBase, through Thrift 2 gateways
+    Thrift2,
+}
+
+/// What a gateway sends its messages in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Transport {
+    /// As they are: HBase's default
+    Buffered,
+    /// Each with its length before it: gateways started with -f
+    Framed,
 }
 
 /// How results are printed.
@@ -67,6 +86,8 @@ pub enum Consistency {
 pub struct Config {
     /// `[store]`
     pub store: StoreConfig,
+    /// `[hbase]`
+    pub hbase: HBaseConfig,
     /// `[output]`
     pub output: OutputConfig,
     /// `[query]`
@@ -75,10 +96,12 @@ pub struct Config {
     pub tables: Vec<TableConfig>,
 }
 
-/// `[store]`: the embedded store.
+/// `[store]`: where tables are, and the embedded store.
 #[derive(Debug, Clone)]
 pub struct StoreConfig {
-    /// Its directory.
+    /// Where tables are.
+    pub kind: StoreKind,
+    /// The embedded store's directory.
     pub data: Option<PathBuf>,
     /// What a write that has returned survives.
     pub durability: Durability,
@@ -88,6 +111,23 @@ pub struct StoreConfig {
     pub memtable_bytes: Size,
     /// How large the change log of a table may get before its writers wait, in bytes.
     pub log_bytes: Size,
+}
+
+/// `[hbase]`: the gateways of a cluster.
+#[derive(Debug, Clone)]
+pub struct HBaseConfig {
+    /// Their addresses, `host:port`.
+    pub gateways: Vec<String>,
+    /// What they send their messages in.
+    pub transport: Transport,
+    /// Connections to each.
+    pub connections: Whole,
+    /// How long to wait for a connection.
+    pub connect_timeout: Time,
+    /// How long to wait for more of an answer.
+    pub answer_timeout: Time,
+    /// How long a call may take, all tries together.
+    pub deadline: Time,
 }
 
 /// `[output]`
@@ -112,14 +152,23 @@ pub struct QueryConfig {
 
 impl Default for Config {
     fn default() -> Self {
-        let store = Options::default();
+        let (store, gateway) = (Options::default(), Gateway::new(""));
         Self {
             store: StoreConfig {
+                kind: StoreKind::Embedded,
                 data: None,
                 durability: Durability::Fsync,
                 cache_bytes: Size::between(store.cache_bytes, 1 << 20, 1 << 40),
                 memtable_bytes: Size::between(store.memtable_bytes, 1 << 20, 1 << 30),
                 log_bytes: Size::between(store.log_bytes, 1 << 20, 1 << 40),
+            },
+            hbase: HBaseConfig {
+                gateways: Vec::new(),
+                transport: Transport::Buffered,
+                connections: Whole { value: Some(gateway.connections as u64), least: 1, most: 1_000 },
+                connect_timeout: Time(gateway.connect_timeout),
+                answer_timeout: Time(gateway.answer_timeout),
+                deadline: Time(Retry::default().deadline),
             },
             output: OutputConfig { format: Format::Table },
             query: QueryConfig {
@@ -146,6 +195,32 @@ impl StoreConfig {
             log_bytes: self.log_bytes.bytes(),
             ..Options::default()
         }
+    }
+}
+
+impl HBaseConfig {
+    /// The gateways.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] when none is set.
+    pub fn gateways(&self) -> Result<Vec<Gateway>> {
+        if self.gateways.is_empty() {
+            return Err(Error::invalid(
+                "name the Thrift gateways of the cluster: gateways = [\"host:9090\"] under [hbase] in sideindex.toml, or \
+                 SIDEINDEX_HBASE_GATEWAYS",
+            ));
+        }
+        let gateway = |address: &String| Gateway {
+            transport: match self.transport {
+                Transport::Buffered => crate::store::Transport::Buffered,
+                Transport::Framed => crate::store::Transport::Framed,
+            },
+            connections: self.connections.value().and_then(|n| usize::try_from(n).ok()).unwrap_or(1),
+            connect_timeout: self.connect_timeout.0,
+            answer_timeout: self.answer_timeout.0,
+            ..Gateway::new(address)
+        };
+        Ok(self.gateways.iter().map(gateway).collect())
     }
 }
 

@@ -11,11 +11,18 @@ pub struct Setting {
 
 /// All of them, in the order in which they are shown.
 pub const SETTINGS: &[Setting] = &[
+    Setting { key: "store.kind", place: |c| &mut c.store.kind },
     Setting { key: "store.data", place: |c| &mut c.store.data },
     Setting { key: "store.durability", place: |c| &mut c.store.durability },
     Setting { key: "store.cache_bytes", place: |c| &mut c.store.cache_bytes },
     Setting { key: "store.memtable_bytes", place: |c| &mut c.store.memtable_bytes },
     Setting { key: "store.log_bytes", place: |c| &mut c.store.log_bytes },
+    Setting { key: "hbase.gateways", place: |c| &mut c.hbase.gateways },
+    Setting { key: "hbase.transport", place: |c| &mut c.hbase.transport },
+    Setting { key: "hbase.connections", place: |c| &mut c.hbase.connections },
+    Setting { key: "hbase.connect_timeout", place: |c| &mut c.hbase.connect_timeout },
+    Setting { key: "hbase.answer_timeout", place: |c| &mut c.hbase.answer_timeout },
+    Setting { key: "hbase.deadline", place: |c| &mut c.hbase.deadline },
     Setting { key: "output.format", place: |c| &mut c.output.format },
     Setting { key: "query.consistency", place: |c| &mut c.query.consistency },
     Setting { key: "query.allow_scan", place: |c| &mut c.query.allow_scan },

@@ -1,6 +1,6 @@
 //! Values: how each type is read from a file or a variable, and shown.
 
-use super::{Consistency, Durability, Format};
+use super::{Consistency, Durability, Format, StoreKind, Transport};
 use crate::error::{Error, Result};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
@@ -153,10 +153,18 @@ impl Slot for Vec<String> {
 }
 
 /// A whole number in bounds, both included; none until it is given.
-pub(super) struct Whole {
+#[derive(Debug, Clone, Copy)]
+pub struct Whole {
     pub(super) value: Option<u64>,
     pub(super) least: u64,
     pub(super) most: u64,
+}
+
+impl Whole {
+    /// The number, if it was given.
+    pub fn value(&self) -> Option<u64> {
+        self.value
+    }
 }
 
 impl Slot for Whole {
@@ -279,6 +287,25 @@ impl Slot for Limit<Duration> {
     }
 }
 
+/// A time, not none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Time(pub Duration);
+
+impl Slot for Time {
+    fn expected(&self) -> String {
+        "a time such as \"500 ms\", \"30 s\" or \"5 min\"".to_owned()
+    }
+
+    fn set(&mut self, given: &Given<'_>) -> Result<()> {
+        self.0 = given.text().and_then(time_of).ok_or_else(|| given.refused(self))?;
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<String> {
+        Some(quoted(&humantime::format_duration(self.0).to_string()))
+    }
+}
+
 /// A choice is read and named as on the command line.
 macro_rules! choice {
     ($($type:ty),+) => {$(
@@ -300,7 +327,7 @@ macro_rules! choice {
     )+};
 }
 
-choice!(Consistency, Durability, Format);
+choice!(Consistency, Durability, Format, StoreKind, Transport);
 
 fn names<T: ValueEnum>() -> Vec<String> {
     T::value_variants().iter().filter_map(|v| v.to_possible_value()).map(|v| v.get_name().to_owned()).collect()

@@ -1,5 +1,6 @@
 //! Places in a source.
 
+use super::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -12,6 +13,15 @@ pub enum Position {
     Changelog {
         /// Number of the record in its table's log.
         number: u64,
+    },
+    /// An intent of a store without change logs.
+    Intent {
+        /// When it was written, in milliseconds since 1970.
+        time: Timestamp,
+        /// Tells it from others of that time.
+        random: u64,
+        /// Number of the mutation in it, from 0.
+        number: u32,
     },
     /// A line of a JSON-lines file; numbers start at 1.
     File {
@@ -26,6 +36,7 @@ impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Changelog { number } => write!(f, "changelog:{number}"),
+            Self::Intent { time, random, number } => write!(f, "intent:{time}:{random:016x}:{number}"),
             Self::File { line } => write!(f, "line:{line}"),
             Self::Snapshot => f.write_str("snapshot"),
         }
@@ -37,6 +48,7 @@ impl Position {
     pub fn sort_key(&self) -> String {
         match self {
             Self::Changelog { number } => format!("changelog:{number:020}"),
+            Self::Intent { time, random, number } => format!("intent:{time:020}:{random:016x}:{number:010}"),
             Self::File { line } => format!("line:{line:020}"),
             Self::Snapshot => "snapshot".to_owned(),
         }

@@ -128,7 +128,8 @@ impl Catalog {
         let schema = TableSchema::new(name.to_owned(), families.to_vec(), Vec::new(), Vec::new());
         let family_names: Vec<&str> = families.iter().map(String::as_str).collect();
         let able = self.store.capabilities();
-        let base = TableDescriptor { change_log: able.change_logs, ..TableDescriptor::new(name, &family_names, max_versions) };
+        let base =
+            TableDescriptor { change_log: able.change_logs, ..TableDescriptor::new(name, &family_names, max_versions) };
         let there = self.store.list_tables().await?;
         if able.change_logs || !there.iter().any(|t| t == name) {
             self.create_or_find(base, &there).await?;

@@ -1,8 +1,7 @@
 //! Freshness tokens: "not before this write is in the index" (DESIGN.md §9).
 
-use super::applied;
+use super::Changes;
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::embedded::EmbeddedStore;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use std::fmt;
@@ -14,7 +13,7 @@ const FORMAT: u8 = 1;
 /// How often a waiting reader looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A place in a table's change log that a reader asks for. Its text is opaque: `format(1) check(4) number(8) table…` in
+/// A place among the changes of a table that a reader asks for: the number of a change-log record, or the time of an intent. Its text is opaque: `format(1) check(4) number(8) table…` in
 /// base64. The check tells a mistyped token, not a forged one: nothing is to be gained by forging it.
 ///
 /// ```
@@ -40,22 +39,22 @@ impl Freshness {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for an unknown table.
-    pub fn now(store: &EmbeddedStore, table: &str) -> Result<Self> {
-        Ok(Self::new(table, store.log_head(table)?))
+    pub fn now(changes: impl Into<Changes>, table: &str) -> Result<Self> {
+        Ok(Self::new(table, changes.into().head(table)?))
     }
 
     /// Checks that the token is of this table, and of this store as far as can be told.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`].
-    pub fn check(&self, store: &EmbeddedStore, table: &str) -> Result<()> {
+    pub fn check(&self, changes: impl Into<Changes>, table: &str) -> Result<()> {
         if self.table != table {
             return Err(Error::invalid(format!(
                 "expected a freshness token of table {table}, found one of table {}",
                 self.table
             )));
         }
-        let head = store.log_head(table)?;
+        let head = changes.into().head(table)?;
         if self.number > head {
             return Err(Error::invalid(format!(
                 "the freshness token is of change {}, and the log of table {table} ends at {head}: it is another store's",
@@ -69,11 +68,12 @@ impl Freshness {
     ///
     /// # Errors
     /// As [`Freshness::check`]; [`ErrorKind::Busy`] after `patience`, saying how far the indexes are; those of the store.
-    pub async fn wait(&self, store: &EmbeddedStore, table: &str, patience: Duration) -> Result<()> {
-        self.check(store, table)?;
+    pub async fn wait(&self, changes: impl Into<Changes>, table: &str, patience: Duration) -> Result<()> {
+        let changes = changes.into();
+        self.check(&changes, table)?;
         let started = Instant::now();
         loop {
-            let applied = applied(store, table).await?;
+            let applied = changes.applied(table).await?;
             if applied >= self.number {
                 return Ok(());
             }

@@ -1,11 +1,15 @@
 //! Where change events come from.
 
 mod changelog;
+mod changes;
 pub mod file;
 mod freshness;
+mod intents;
 
 pub use changelog::{ChangeLogSource, applied};
+pub use changes::{Changes, Lag};
 pub use freshness::Freshness;
+pub use intents::{INTENT_TABLE, IntentSource, Intents};
 
 use crate::error::Result;
 use crate::model::{ChangeEvent, Position};
@@ -24,4 +28,19 @@ pub trait Source: Send {
 
     /// Everything up to `position` is durable: it need not come again. On return this is durable itself.
     async fn acknowledge(&mut self, position: &Position) -> Result<()>;
+}
+
+#[async_trait]
+impl Source for Box<dyn Source> {
+    async fn next_batch(&mut self) -> Result<Vec<ChangeEvent>> {
+        (**self).next_batch().await
+    }
+
+    async fn ready(&mut self) -> Result<()> {
+        (**self).ready().await
+    }
+
+    async fn acknowledge(&mut self, position: &Position) -> Result<()> {
+        (**self).acknowledge(position).await
+    }
 }

@@ -8,6 +8,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, CellKind, MAX_CELL, Position, RowMutation, Timestamp, check_timestamp, escaped};
 use crate::schema::{Attribute, AttributeSpec, AttributeType, AttributeValue, Catalog, TableSchema, Value, encoding};
+use crate::source::Intents;
 use crate::store::{Columns, Durability, ReadSpec};
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -56,6 +57,8 @@ const STRIPES: usize = 256;
 #[derive(Clone)]
 pub struct Writer {
     catalog: Catalog,
+    /// Where the store has no change logs.
+    intents: Option<Intents>,
     schema: Arc<Mutex<Arc<TableSchema>>>,
     stripes: Arc<Vec<Mutex<()>>>,
     hasher: RandomState,
@@ -70,10 +73,18 @@ impl Writer {
         let schema = Arc::new(catalog.table(table).await?);
         Ok(Self {
             catalog: catalog.clone(),
+            intents: None,
             schema: Arc::new(Mutex::new(schema)),
             stripes: Arc::new((0..STRIPES).map(|_| Mutex::new(())).collect()),
             hasher: RandomState::new(),
         })
+    }
+
+    /// The same writer for a store without change logs: each change is an intent first.
+    #[must_use]
+    pub fn with_intents(mut self, intents: Intents) -> Self {
+        self.intents = Some(intents);
+        self
     }
 
     /// Changes rows, each atomically. Attributes seen for the first time are recorded with the type their value shows.
@@ -168,7 +179,17 @@ impl Writer {
         if mutations.is_empty() {
             return Ok(());
         }
-        self.catalog.store().mutate(&schema.name, mutations, Durability::Durable).await
+        let store = self.catalog.store();
+        match &self.intents {
+            Some(intents) => intents.write(&schema.name, mutations).await,
+            None if store.capabilities().change_logs => {
+                store.mutate(&schema.name, mutations, Durability::Durable).await
+            }
+            None => Err(Error::new(
+                ErrorKind::Unsupported,
+                "expected intents beside a store without change logs, found none: its indexes would not follow",
+            )),
+        }
     }
 
     /// The newest timestamp of each row, markers included where the store shows them.

@@ -20,7 +20,7 @@ pub(super) async fn keeping(session: &Session, runs: u32) -> Result<Vec<Figure>>
         covered: COVERED.map(str::to_owned).to_vec(),
         ..DefinitionSpec::default()
     };
-    build::create(&session.catalog, &session.store, TABLE, &[spec], |_| {}).await?;
+    build::create(&session.catalog, &session.changes, TABLE, &[spec], |_| {}).await?;
     let schema = session.catalog.table(TABLE).await?;
     let only = |name: &str| schema.with_definitions(schema.definition(name).cloned().into_iter().collect());
     let source = value_with_hits(session, &schema).await?;
@@ -39,7 +39,8 @@ pub(super) async fn keeping(session: &Session, runs: u32) -> Result<Vec<Figure>>
         p50_covering.push(median(&with));
         ratio.push(median(&without) / median(&with));
         let report =
-            verify::verify(&session.catalog, &session.store, TABLE, &verify::Options::default(), |_| {}).await?;
+            verify::verify(&session.catalog, session.embedded("bench")?, TABLE, &verify::Options::default(), |_| {})
+                .await?;
         if report.wrong() > 0 {
             return Err(Error::new(
                 ErrorKind::Internal,
@@ -48,8 +49,8 @@ pub(super) async fn keeping(session: &Session, runs: u32) -> Result<Vec<Figure>>
         }
         rates.push(report.rows_per_second());
     }
-    let entries = count_rows(&session.store, &schema.index_table(), Scan::all()).await?;
-    let compaction = session.store.compact(Some(&schema.index_table())).await?;
+    let entries = count_rows(&*session.store, &schema.index_table(), Scan::all()).await?;
+    let compaction = session.embedded("bench")?.compact(Some(&schema.index_table())).await?;
     let bytes = compaction.bytes_after as f64 / entries as f64;
     Ok(vec![
         figure("lookup of 20 rows with 3 columns, indexed, p50", "ms", "", p50_plain),

@@ -16,7 +16,6 @@ use crate::source::file::JsonLines;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Hits of the small lookup.
@@ -179,9 +178,9 @@ async fn lookups(global: &Global, runs: u32) -> Result<Vec<Figure>> {
 async fn value_with_hits(session: &Session, schema: &TableSchema) -> Result<String> {
     let parsed = query::parse("SELECT source FROM packages")?;
     let options = Options { allow_scan: true, ..Options::default() };
-    let prepared = query::prepare(&session.store, schema, &parsed, &options).await?;
+    let prepared = query::prepare(&*session.store, schema, &parsed, &options).await?;
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    answer(Arc::new(session.store.clone()), &prepared, |page| {
+    answer(session.store.clone(), &prepared, |page| {
         for value in page.iter().filter_map(|row| row.values.first()).flatten() {
             *counts.entry(value.to_string()).or_default() += 1;
         }
@@ -197,9 +196,9 @@ async fn value_with_hits(session: &Session, schema: &TableSchema) -> Result<Stri
 async fn timed(session: &Session, schema: &TableSchema, sql: &str, options: &Options) -> Result<(u64, Duration)> {
     let started = Instant::now();
     let parsed = query::parse(sql)?;
-    let prepared = query::prepare(&session.store, schema, &parsed, options).await?;
+    let prepared = query::prepare(&*session.store, schema, &parsed, options).await?;
     let mut rows = 0;
-    answer(Arc::new(session.store.clone()), &prepared, |page| {
+    answer(session.store.clone(), &prepared, |page| {
         rows += page.len() as u64;
         Ok(())
     })

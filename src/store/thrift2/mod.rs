@@ -19,7 +19,9 @@ use self::scan::GatewayScanner;
 use self::table::COMPRESSIONS;
 use self::write::Call;
 use super::thrift::{Connection, Gateway, Input, Output, Place, Pool, connect};
-use super::{Capabilities, ColumnCheck, Durability, Layout, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor, rules};
+use super::{
+    Capabilities, ColumnCheck, Durability, Layout, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor, rules,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Row, RowMutation};
 use async_trait::async_trait;
@@ -245,7 +247,8 @@ impl Store for Thrift2Store {
             let described = table::to_gateway(table, *compression)?;
             let splits = table.splits.iter().map(|key| key.to_vec()).collect();
             match self.0.pool.call(move |client| client.create_table(described, splits)).await {
-                Err(e) if e.to_string().contains("ompression") => refused = Some(e),
+                // A table is refused when a region server could not open its regions.
+                Err(e) if e.to_string().contains("sanity.checks") => refused = Some(e),
                 done => return done,
             }
         }
