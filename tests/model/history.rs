@@ -10,11 +10,12 @@ use sideindex::model::{Cell, CellKind, ChangeEvent, Position, RowMutation};
 use sideindex::query;
 use sideindex::schema::domain::Domain;
 use sideindex::schema::{
-    Attribute, Condition, Definition, Filter, FilterTree, Function, Lifecycle, NO_FLOOR, Operand, TableSchema, Term,
-    entry, term,
+    Attribute, Catalog, Condition, Definition, Filter, FilterTree, Function, Lifecycle, META_FAMILY, META_TABLE,
+    NO_FLOOR, Operand, TableSchema, Term, entry, term,
 };
 use sideindex::store::embedded::{DurabilityMode, EmbeddedStore, Options};
-use sideindex::store::{Read, ReadSpec, Store, TableDescriptor};
+use sideindex::store::{Durability, Read, ReadSpec, Store, TableDescriptor};
+use std::any::Any;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -104,9 +105,11 @@ const CODES_PER_HISTORY: u16 = 7;
 /// One store for all histories of a test; each history has a row and codes of its own.
 pub struct World {
     store: Arc<dyn Store>,
+    /// What its tables' names begin with.
+    prefix: String,
     tables: RefCell<u16>,
     next_code: RefCell<u16>,
-    _dir: tempfile::TempDir,
+    _keep: Box<dyn Any>,
 }
 
 impl World {
@@ -114,7 +117,13 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let options = Options { durability: DurabilityMode::Os, ..Options::default() };
         let store: Arc<dyn Store> = Arc::new(EmbeddedStore::open(dir.path(), options).unwrap());
-        Self { store, tables: RefCell::new(0), next_code: RefCell::new(u16::MAX), _dir: dir }
+        Self::on(store, "", Box::new(dir))
+    }
+
+    /// On a store, with tables of their own names.
+    pub fn on(store: Arc<dyn Store>, prefix: &str, keep: Box<dyn Any>) -> Self {
+        let (tables, next_code) = (RefCell::new(0), RefCell::new(u16::MAX));
+        Self { store, prefix: prefix.to_owned(), tables, next_code, _keep: keep }
     }
 
     /// A schema of two attributes and three definitions with codes nobody else has.
@@ -123,7 +132,7 @@ impl World {
         if *code > u16::MAX - 2 * CODES_PER_HISTORY {
             *self.tables.borrow_mut() += 1;
             *code = 1;
-            let name = format!("t{}", self.tables.borrow());
+            let name = self.table();
             let schema = TableSchema::new(name.clone(), vec!["f".into()], vec![], vec![]);
             for table in [
                 TableDescriptor::new(name, &["f"], u32::MAX),
@@ -158,7 +167,25 @@ impl World {
                 }
             })
             .collect();
-        TableSchema::new(format!("t{}", self.tables.borrow()), vec!["f".into()], attributes, definitions)
+        let schema = TableSchema::new(self.table(), vec!["f".into()], attributes, definitions);
+        if !self.store.capabilities().snapshots {
+            self.record(&schema, first);
+        }
+        schema
+    }
+
+    /// A query without a snapshot looks whether its definition is still there.
+    fn record(&self, schema: &TableSchema, first: u16) {
+        block_on(Catalog::open(Arc::clone(&self.store))).unwrap();
+        let cell =
+            |d: &Definition| Cell::put(META_FAMILY, d.name.clone(), i64::from(first), serde_json::to_vec(d).unwrap());
+        let cells = schema.definitions().iter().map(cell).collect();
+        let mutation = RowMutation::new(format!("definition/{}", schema.name), cells);
+        block_on(self.store.mutate(META_TABLE, vec![mutation], Durability::Durable)).unwrap();
+    }
+
+    fn table(&self) -> String {
+        format!("{}t{}", self.prefix, self.tables.borrow())
     }
 
     /// Runs one history and judges where it ends.

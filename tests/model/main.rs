@@ -1,16 +1,24 @@
 //! The promises of the maintainer (DESIGN.md §2) on random histories, crashes and interleavings: the real maintainer on the
 //! embedded store, judged by an oracle of its own.
 //!
+//! Fewer of them run on a real HBase: `SIDEINDEX_HBASE_HISTORIES` a mode.
+//!
 //! `SIDEINDEX_HISTORIES=200000 cargo test --release --test model` runs longer; `SIDEINDEX_SEED=17` replays one history of
 //! every mode, and both together run that many from this seed on.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod base;
+#[path = "../support/cluster.rs"]
+#[allow(dead_code, reason = "nothing here asks the control port")]
+mod cluster;
 mod history;
 mod stepped;
 
 use history::{Mode, Verdict, World};
 use sideindex::index::Rules;
+use sideindex::store::thrift2::Thrift2Store;
+use sideindex::store::{Gateway, Layered, Retry};
+use std::sync::Arc;
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|v| v.parse().unwrap_or_else(|_| panic!("{name} must be a number, found {v:?}")))
@@ -18,9 +26,12 @@ fn setting(name: &str) -> Option<u64> {
 
 /// Runs the histories of a mode; 0 missing and 0 wrong under `verified`, or the test fails with a seed.
 fn prove(mode: Mode) {
-    let world = World::open();
+    prove_on(&World::open(), mode, "SIDEINDEX_HISTORIES", 3_000);
+}
+
+fn prove_on(world: &World, mode: Mode, setting_of_count: &str, usual: u64) {
     let first = setting("SIDEINDEX_SEED");
-    let count = setting("SIDEINDEX_HISTORIES").unwrap_or(if first.is_some() { 1 } else { 3_000 });
+    let count = setting(setting_of_count).unwrap_or(if first.is_some() { 1 } else { usual });
     let seeds = first.unwrap_or(0)..first.unwrap_or(0) + count;
     let (mut outdated, mut undisputed, mut stale) = (0, 0, 0);
     for seed in seeds {
@@ -36,6 +47,55 @@ fn prove(mode: Mode) {
     println!(
         "{mode:?}: {count} histories, with outdated entries {outdated}, undisputed {undisputed}; with stale covered values {stale}"
     );
+}
+
+/// The same maintainer, the same judge, every operation on a real HBase.
+fn prove_on_hbase(mode: Mode) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let store = runtime.block_on(Thrift2Store::connect(vec![Gateway::new(cluster::address("THRIFT2"))])).unwrap();
+    let _inside = runtime.enter();
+    let store = Arc::new(Layered::new(Arc::new(store), Retry::default()));
+    let prefix = format!("model_{}_{mode:?}_", std::process::id());
+    prove_on(&World::on(store, &prefix, Box::new(())), mode, "SIDEINDEX_HBASE_HISTORIES", 40);
+}
+
+mod on_hbase {
+    use super::{Mode, prove_on_hbase};
+
+    #[test]
+    fn any_order_and_duplicates() {
+        prove_on_hbase(Mode::Perm);
+    }
+
+    #[test]
+    fn crash_anywhere_and_replay() {
+        prove_on_hbase(Mode::Crash);
+    }
+
+    #[test]
+    fn a_frozen_consumer_wakes_beside_the_owner() {
+        prove_on_hbase(Mode::Zombie);
+    }
+
+    #[test]
+    fn two_workers_share_the_events_of_a_row() {
+        prove_on_hbase(Mode::Split);
+    }
+
+    #[test]
+    fn a_build_beside_the_stream() {
+        prove_on_hbase(Mode::Build);
+    }
+
+    #[test]
+    fn events_before_the_base_shows_them() {
+        prove_on_hbase(Mode::Early);
+    }
+
+    #[test]
+    fn purges_between_the_events() {
+        prove_on_hbase(Mode::Purge);
+    }
 }
 
 #[test]
