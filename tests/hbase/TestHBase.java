@@ -102,7 +102,8 @@ public class TestHBase {
                 TableName table = TableName.valueOf(words[1]);
                 int before = regions(cluster, words[1]).size();
                 admin.split(table, HexFormat.of().parseHex(words[2]));
-                while (regions(cluster, words[1]).size() <= before) {
+                // In between none may be online.
+                while (online(cluster, words[1]).size() <= before) {
                     Thread.sleep(20);
                 }
                 return "";
@@ -136,14 +137,19 @@ public class TestHBase {
     }
 
     static List<HRegion> regions(LocalHBaseCluster cluster, String table) {
+        List<HRegion> regions = online(cluster, table);
+        if (regions.isEmpty()) {
+            throw new IllegalArgumentException("no region of table " + table + " is online");
+        }
+        return regions;
+    }
+
+    static List<HRegion> online(LocalHBaseCluster cluster, String table) {
         List<HRegion> regions = new ArrayList<>();
         for (RegionServerThread server : cluster.getRegionServers()) {
             for (HRegion region : server.getRegionServer().getRegions(TableName.valueOf(table))) {
                 regions.add(region);
             }
-        }
-        if (regions.isEmpty()) {
-            throw new IllegalArgumentException("no region of table " + table + " is online");
         }
         return regions;
     }

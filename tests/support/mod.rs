@@ -102,16 +102,22 @@ pub type BaseRow = BTreeMap<String, Value>;
 pub struct Oracle {
     pub rows: BTreeMap<String, BaseRow>,
     schema: TableSchema,
-    store: Arc<EmbeddedStore>,
+    store: Arc<dyn Store>,
+    embedded: Option<EmbeddedStore>,
 }
 
 impl Oracle {
     pub fn open(data: &Path) -> Self {
-        let store = Arc::new(EmbeddedStore::open(data, Options::default()).unwrap());
-        let catalog = Catalog::open(Arc::clone(&store) as Arc<dyn Store>);
-        let schema = block_on(async { catalog.await.unwrap().table("packages").await.unwrap() });
+        let store = EmbeddedStore::open(data, Options::default()).unwrap();
+        Self { embedded: Some(store.clone()), ..Self::read(Arc::new(store), "packages") }
+    }
+
+    /// Reads a table of any store.
+    pub fn read(store: Arc<dyn Store>, table: &str) -> Self {
+        let catalog = Catalog::open(Arc::clone(&store));
+        let schema = block_on(async { catalog.await.unwrap().table(table).await.unwrap() });
         let mut rows = BTreeMap::new();
-        each_row(&*store, "packages", |key, cells| {
+        each_row(&*store, table, |key, cells| {
             let attributes = cells.into_iter().map(|(name, value)| {
                 let text = String::from_utf8(value.to_vec()).unwrap();
                 let json = match schema.attribute(&name).unwrap().kind.to_string().as_str() {
@@ -122,7 +128,7 @@ impl Oracle {
             });
             rows.insert(String::from_utf8(key.to_vec()).unwrap(), attributes.collect());
         });
-        Self { rows, schema, store }
+        Self { rows, schema, store, embedded: None }
     }
 
     /// Row keys that satisfy a condition.
@@ -132,9 +138,12 @@ impl Oracle {
 
     /// What the library's own `verify` finds.
     pub fn verify(&self) -> Report {
-        let catalog = Catalog::open(Arc::clone(&self.store) as Arc<dyn Store>);
+        let store = self.embedded.as_ref().unwrap();
         let options = verify::Options::default();
-        block_on(async { verify(&catalog.await.unwrap(), &self.store, "packages", &options, |_| {}).await.unwrap() })
+        block_on(async {
+            let catalog = Catalog::open(Arc::clone(&self.store)).await.unwrap();
+            verify(&catalog, store, "packages", &options, |_| {}).await.unwrap()
+        })
     }
 
     /// Compares base and index both ways: entries that are missing, and visible ones that are not true and whether they are
