@@ -111,6 +111,9 @@ async fn rest(mut scanner: Box<dyn Scanner>) -> Vec<Bytes> {
     }
 }
 
+/// What happens to the cluster.
+type Trouble = fn(&Cluster);
+
 /// Each kind of trouble in the middle of two scans, one each way: all rows, each once, in order.
 fn scans_go_on_through_killed_parts_splits_and_compactions(cluster: &Cluster) {
     let recorder = DebuggingRecorder::new();
@@ -122,7 +125,7 @@ fn scans_go_on_through_killed_parts_splits_and_compactions(cluster: &Cluster) {
         let store = Layered::new(Arc::new(Thrift2Store::connect(vec![gateway]).await.unwrap()), Meter::new("thrift2"));
         let store = Layered::new(Arc::new(store), Retry::default());
         filled(&store, "scanned").await;
-        let troubles: [(&str, fn(&Cluster)); 4] = [
+        let troubles: [(&str, Trouble); 4] = [
             ("split", |c| drop(c.ask("split scanned 00001388"))),
             ("flush and compaction", |c| drop((c.ask("flush scanned"), c.ask("compact scanned")))),
             ("gateway", |c| (c.kill("thrift2"), c.start("thrift2")).0),
