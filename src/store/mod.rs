@@ -141,7 +141,7 @@ pub trait Store: Read {
     /// on return.
     ///
     /// # Errors
-    /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for an empty expected value;
+    /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for an empty expected value and a mutation without cells;
     /// [`Unsupported`](crate::error::ErrorKind::Unsupported) without [`Capabilities::atomic_updates`]; those of
     /// [`mutate`](Self::mutate).
     async fn check_and_mutate(&self, table: &str, check: &ColumnCheck, mutation: RowMutation) -> Result<bool>;

@@ -1,8 +1,9 @@
 //! HBase's rules for tables and what is written to them, the same in every store.
 
-use super::TableDescriptor;
+use super::{ColumnCheck, TableDescriptor};
 use crate::error::{Error, Result};
-use crate::model::{Cell, check_timestamp};
+use crate::model::{Cell, RowMutation, check_timestamp};
+use bytes::Bytes;
 
 /// The longest name of a table, in bytes: the embedded store's, which HBase takes too.
 const NAME_LIMIT: usize = 253;
@@ -80,6 +81,23 @@ pub(super) fn check_cell(table: &TableDescriptor, cell: &Cell) -> Result<()> {
 /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput), naming those it has.
 pub(super) fn check_family(table: &TableDescriptor, family: &[u8]) -> Result<()> {
     if table.families.iter().any(|f| f.name.as_bytes() == family) { Ok(()) } else { Err(unknown_family(table, family)) }
+}
+
+/// Whether a column can be checked, and something written if it is as expected.
+///
+/// # Errors
+/// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for an unknown family, an empty value to be expected, which HBase takes
+/// for absence, and nothing to write.
+pub(super) fn check_update(table: &TableDescriptor, check: &ColumnCheck, mutation: &RowMutation) -> Result<()> {
+    check_family(table, &check.family)?;
+    check_row_key(&mutation.row)?;
+    if check.expected.as_ref().is_some_and(Bytes::is_empty) {
+        return Err(Error::invalid("expected a value to compare with, found an empty one; none is for absence"));
+    }
+    if mutation.cells.is_empty() {
+        return Err(Error::invalid("expected cells to write if the check holds, found none"));
+    }
+    Ok(())
 }
 
 /// The error for a family a table doesn't have.

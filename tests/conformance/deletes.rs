@@ -96,6 +96,21 @@ pub fn several_families_at_once(bed: &Bed) -> BoxFuture<'_, ()> {
     .boxed()
 }
 
+pub fn several_markers_of_one_family(bed: &Bed) -> BoxFuture<'_, ()> {
+    async {
+        for kind in [CellKind::DeleteFamily, CellKind::DeleteFamilyVersion] {
+            for (row, others) in [("alone", vec![]), ("with a put", vec![put("b:x", 1, "v")])] {
+                let row = format!("{kind:?} {row}");
+                bed.write(row.clone(), vec![put("a:x", 3, "v"), put("a:x", 1, "v")]).await;
+                let markers = vec![delete(kind, "a:", 3), delete(kind, "a:", 1)];
+                bed.write(row.clone(), [markers, others].concat()).await;
+                assert!(bed.get(row.clone(), &columns(&["a:x"])).await.is_empty(), "{row}: the newer counts");
+            }
+        }
+    }
+    .boxed()
+}
+
 pub fn hidden_versions_do_not_count(bed: &Bed) -> BoxFuture<'_, ()> {
     async {
         bed.write("r", puts()).await;

@@ -184,6 +184,7 @@ pub fn column_prefixes(bed: &Bed) -> BoxFuture<'_, ()> {
         let expected = ["a:x@2=new", "a:x@1=old", "a:xy@2=new", "a:xy@1=old", "b:x@2=new", "b:x@1=old"];
         assert_eq!(bed.get("r", &spec).await, expected);
         assert_eq!(bed.get("r", &filtered(prefix(&["y", "xy"]))).await, ["a:xy@2=new", "a:y@2=new"]);
+        assert_eq!(bed.get("r", &filtered(prefix(&["xy", "x", ""]))).await.len(), 4, "one begins with the other");
         assert_eq!(bed.keys(scan(filtered(prefix(&["x"])))).await, ["r"], "a row without such a column is left out");
         assert_eq!(bed.keys(scan(filtered(prefix(&[""])))).await, ["none", "r"]);
     }

@@ -32,7 +32,7 @@ macro_rules! conformance_suite {
                     a_put_at_the_same_timestamp_replaces, order_of_writing_does_not_matter, columns_in_byte_order,
                     extreme_timestamps, a_column_read_alone, no_columns_no_cells;
                 deletes: delete_column, delete_version, delete_family, delete_family_version,
-                    markers_hide_puts_written_later, family_markers_stay_in_their_family, several_families_at_once,
+                    markers_hide_puts_written_later, family_markers_stay_in_their_family, several_families_at_once, several_markers_of_one_family,
                     hidden_versions_do_not_count, a_newer_put_shows_again, the_empty_qualifier_is_a_column,
                     markers_of_one_column_leave_its_neighbours, put_and_clear_is_atomic;
                 scans: rows_in_byte_order, start_is_included_and_stop_is_not, bounds_with_extreme_bytes, empty_ranges,

@@ -86,6 +86,7 @@ pub fn updates_of_what_cannot_be(bed: &Bed) -> BoxFuture<'_, ()> {
         let value = || vec![put("a:x", 1, "v")];
         assert_eq!(kind_of(apply_if(bed, check("none:x", None), value()).await), ErrorKind::InvalidInput);
         assert_eq!(kind_of(apply_if(bed, check("a:x", Some("")), value()).await), ErrorKind::InvalidInput);
+        assert_eq!(kind_of(apply_if(bed, check("a:x", None), vec![]).await), ErrorKind::InvalidInput);
         let wrong = vec![put("a:x", 1, "v"), put("none:x", 1, "v")];
         assert_eq!(kind_of(apply_if(bed, check("a:x", None), wrong).await), ErrorKind::InvalidInput);
         assert!(bed.get("r", &ReadSpec::default()).await.is_empty());

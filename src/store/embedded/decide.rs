@@ -2,7 +2,6 @@
 
 use super::batch::Batch;
 use super::cells::read_row;
-use super::key;
 use super::log::Reservation;
 use super::plan::Plan;
 use super::row::RowBuilder;
@@ -11,7 +10,7 @@ use super::write::{self, Write};
 use crate::clock;
 use crate::error::{Error, Result};
 use crate::model::{Cell, CellKind, Row, RowMutation};
-use crate::store::{ColumnCheck, Columns, ReadSpec};
+use crate::store::{ColumnCheck, Columns, ReadSpec, rules};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -82,17 +81,10 @@ pub(super) struct Checked {
 
 impl Checked {
     /// # Errors
-    /// Those of the mutation, and [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for an unknown family or an empty
-    /// value to be expected.
+    /// Those of the mutation and of [`rules::check_update`].
     pub(super) fn new(table: &Arc<Table>, check: &ColumnCheck, mutation: RowMutation) -> Result<Self> {
         let place = |e: Error| e.within(format!("table {}", table.descriptor.name));
-        if check.expected.as_ref().is_some_and(Bytes::is_empty) {
-            return Err(place(Error::invalid(
-                "expected a value to compare with, found an empty one; none is for absence",
-            )));
-        }
-        Plan::new(table, &column(&check.family, &check.qualifier)).map_err(place)?;
-        key::check_row(&mutation.row).map_err(place)?;
+        rules::check_update(&table.descriptor, check, &mutation).map_err(place)?;
         let row = mutation.row.clone();
         let write = write::prepare(table, vec![mutation]).map_err(place)?;
         Ok(Self { table: Arc::clone(table), row, check: check.clone(), write })

@@ -292,16 +292,8 @@ impl Store for Thrift2Store {
 
     async fn check_and_mutate(&self, table: &str, check: &ColumnCheck, mutation: RowMutation) -> Result<bool> {
         let described = self.table(table).await?;
-        rules::check_family(&described.descriptor, &check.family)?;
-        if check.expected.as_ref().is_some_and(Bytes::is_empty) {
-            return Err(Error::invalid(
-                "expected a value to compare with, found an empty one: HBase takes it for none",
-            ));
-        }
+        rules::check_update(&described.descriptor, check, &mutation).map_err(|e| e.within(format!("table {table}")))?;
         write::check(&described.descriptor, std::slice::from_ref(&mutation))?;
-        if mutation.cells.is_empty() {
-            return Err(Error::invalid("expected cells to write if the check holds, found none"));
-        }
         let mutations = write::row_mutations(&mutation);
         let name = table.as_bytes().to_vec();
         let (row, family, qualifier) = (mutation.row.to_vec(), check.family.to_vec(), check.qualifier.to_vec());

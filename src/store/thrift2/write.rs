@@ -133,7 +133,8 @@ impl Wave {
     fn add(&mut self, mutation: RowMutation) {
         let bytes = mutation.cells.iter().map(|c| c.size(&mutation.row)).sum();
         let kinds: HashSet<CellKind> = mutation.cells.iter().map(|c| c.kind).collect();
-        let only = kinds.iter().next().copied().filter(|_| kinds.len() == 1);
+        let only =
+            kinds.iter().next().copied().filter(|kind| kinds.len() == 1 && fits_one_delete(*kind, &mutation.cells));
         let full = match only {
             Some(CellKind::Put) => self.puts.add(put(&mutation.row, &mutation.cells), bytes).map(Call::Puts),
             Some(kind) => {
@@ -155,19 +156,28 @@ impl Wave {
     }
 }
 
+/// Whether the server takes these cells of one kind as one delete: a delete holds one marker on a whole family, and forgets the
+/// one before where it is given another (`Delete.addFamily` of HBase's client).
+fn fits_one_delete(kind: CellKind, cells: &[Cell]) -> bool {
+    let mut families = HashSet::new();
+    kind != CellKind::DeleteFamily || cells.iter().all(|c| families.insert(&c.family))
+}
+
 /// The puts and markers of one row as one atomic mutation.
 pub(super) fn row_mutations(mutation: &RowMutation) -> TRowMutations {
     let mut kinds: Vec<CellKind> = mutation.cells.iter().map(|c| c.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let part = |kind: CellKind| {
+    let parts = kinds.into_iter().flat_map(|kind| {
         let cells: Vec<Cell> = mutation.cells.iter().filter(|c| c.kind == kind).cloned().collect();
-        match kind {
-            CellKind::Put => TMutation::Put(put(&mutation.row, &cells)),
-            kind => TMutation::DeleteSingle(delete(&mutation.row, kind, &cells)),
-        }
-    };
-    TRowMutations::new(mutation.row.to_vec(), kinds.into_iter().map(part).collect())
+        let at_once = if fits_one_delete(kind, &cells) { cells.len() } else { 1 };
+        let part = |cells: &[Cell]| match kind {
+            CellKind::Put => TMutation::Put(put(&mutation.row, cells)),
+            kind => TMutation::DeleteSingle(delete(&mutation.row, kind, cells)),
+        };
+        cells.chunks(at_once).map(part).collect::<Vec<_>>()
+    });
+    TRowMutations::new(mutation.row.to_vec(), parts.collect())
 }
 
 fn put(row: &[u8], cells: &[Cell]) -> TPut {
