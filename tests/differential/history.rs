@@ -10,6 +10,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use sideindex::model::{Cell, CellKind, RowMutation};
 use sideindex::store::{ColumnCheck, Filter, FuzzyKey, ReadSpec, Scan};
+use std::collections::HashSet;
 
 /// A column that only increments write: their timestamps are the clock's.
 pub const COUNTER: &[u8] = b"n";
@@ -129,19 +130,25 @@ impl History {
         }
     }
 
-    /// Leaves out HBase's named defects, and what a flush decides: it drops versions that nobody can read, and a marker on one
-    /// version that comes later shows them again, or doesn't.
+    /// Leaves out HBase's named defects, and what a flush decides: it drops versions that nobody can read, without a look at older
+    /// files. A marker on one version, in another file, shows them again, or doesn't. So the second part has no such markers, nor
+    /// what those of the first part hide.
     fn without_what_is_known(&mut self) {
         let of_version = |c: &Cell| matches!(c.kind, CellKind::DeleteVersion | CellKind::DeleteFamilyVersion);
-        for call in &mut self.parts[1].calls {
-            match call {
-                Call::Write(mutations) => mutations.iter_mut().for_each(|m| m.cells.retain(|c| !of_version(c))),
-                Call::Check(_, mutation) => mutation.cells.retain(|c| !of_version(c)),
-                Call::Increment { .. } => {}
-            }
-        }
+        let mut hidden = HashSet::new();
+        let place = |row: &Bytes, c: &Cell| {
+            let qualifier = (c.kind != CellKind::DeleteFamilyVersion).then(|| c.qualifier.clone());
+            (row.clone(), c.family.clone(), qualifier, c.timestamp)
+        };
+        let [first, second, _] = &mut self.parts;
+        each_mutation(first, |m| hidden.extend(m.cells.iter().filter(|c| of_version(c)).map(|c| place(&m.row, c))));
+        each_mutation(second, |m| {
+            let RowMutation { row, cells } = m;
+            let family = |c: &Cell| (row.clone(), c.family.clone(), None, c.timestamp);
+            cells.retain(|c| !of_version(c) && !hidden.contains(&place(row, c)) && !hidden.contains(&family(c)));
+        });
         let mut all: Vec<RowMutation> = Vec::new();
-        self.each_mutation(|m| all.push(m.clone()));
+        self.parts.iter_mut().for_each(|p| each_mutation(p, |m| all.push(m.clone())));
         let calls = self.parts.iter().flat_map(|p| &p.calls);
         let counters = calls.filter_map(|call| match call {
             Call::Increment { row, family, .. } => Some((row.clone(), family.clone())),
@@ -153,16 +160,16 @@ impl History {
             self.parts.iter_mut().flat_map(|p| p.gets.iter_mut().chain(p.scans.iter_mut().map(|s| &mut s.spec)));
         known::empty_qualifier_counts_each_version(self.seed, &mut all, reads);
         let mut all = all.into_iter();
-        self.each_mutation(|m| *m = all.next().unwrap());
+        self.parts.iter_mut().for_each(|p| each_mutation(p, |m| *m = all.next().unwrap()));
     }
+}
 
-    fn each_mutation(&mut self, mut visit: impl FnMut(&mut RowMutation)) {
-        for call in self.parts.iter_mut().flat_map(|p| &mut p.calls) {
-            match call {
-                Call::Write(mutations) => mutations.iter_mut().for_each(&mut visit),
-                Call::Check(_, mutation) => visit(mutation),
-                Call::Increment { .. } => {}
-            }
+fn each_mutation(part: &mut Part, mut visit: impl FnMut(&mut RowMutation)) {
+    for call in &mut part.calls {
+        match call {
+            Call::Write(mutations) => mutations.iter_mut().for_each(&mut visit),
+            Call::Check(_, mutation) => visit(mutation),
+            Call::Increment { .. } => {}
         }
     }
 }
