@@ -27,7 +27,7 @@ pub fn empty_qualifier_counts_each_version<'a>(
     mutations: &mut [RowMutation],
     reads: impl Iterator<Item = &'a mut ReadSpec>,
 ) {
-    if seed % 3 == 0 {
+    if seed.is_multiple_of(3) {
         for mutation in mutations {
             mutation.cells.retain(|c| c.kind.is_family_wide() || !c.qualifier.is_empty());
         }
