@@ -7,6 +7,7 @@ use crate::index::{Counts, Follower, FollowerOptions, Maintainer, Progress};
 use crate::schema::{AttributeSpec, Catalog, TableSchema, check_attributes};
 use crate::source::{Changes, Intents, Source};
 use crate::store::embedded::EmbeddedStore;
+use crate::store::thrift1::Thrift1Store;
 use crate::store::thrift2::Thrift2Store;
 use crate::store::{Layered, Meter, Retry, Stop, Store};
 use crate::write::Writer;
@@ -25,7 +26,7 @@ pub struct Session {
 impl Session {
     /// Opens the store that the settings name; a directory must be there.
     pub async fn open(global: &Global) -> Result<Self> {
-        if global.loaded.config.store.kind == StoreKind::Thrift2 {
+        if global.loaded.config.store.kind != StoreKind::Embedded {
             return Self::gateways(global).await;
         }
         let path = global.data()?;
@@ -40,7 +41,7 @@ impl Session {
 
     /// Opens the store that the settings name, creating a directory when it is not there.
     pub async fn open_or_create(global: &Global) -> Result<Self> {
-        if global.loaded.config.store.kind == StoreKind::Thrift2 {
+        if global.loaded.config.store.kind != StoreKind::Embedded {
             return Self::gateways(global).await;
         }
         Self::create(global, global.data()?).await
@@ -64,8 +65,12 @@ impl Session {
             ));
         }
         let settings = &global.loaded.config.hbase;
-        let gateways = Thrift2Store::connect(settings.gateways()?).await?;
-        let metered = Layered::new(Arc::new(gateways), Meter::new("thrift2"));
+        let gateways = settings.gateways()?;
+        let (store, name): (Arc<dyn Store>, _) = match global.loaded.config.store.kind {
+            StoreKind::Thrift1 => (Arc::new(Thrift1Store::connect(gateways).await?), "thrift1"),
+            _ => (Arc::new(Thrift2Store::connect(gateways).await?), "thrift2"),
+        };
+        let metered = Layered::new(store, Meter::new(name));
         let patient = Layered::new(Arc::new(metered), Retry { deadline: settings.deadline.0, ..Retry::default() });
         let stop = global.stop.clone();
         let store: Arc<dyn Store> = Arc::new(Layered::new(Arc::new(patient), stop.clone()));

@@ -50,6 +50,8 @@ pub enum StoreKind {
     Embedded,
     /// In HBase, through Thrift 2 gateways
     Thrift2,
+    /// In HBase, through Thrift 1 gateways
+    Thrift1,
 }
 
 /// What a gateway sends its messages in.

@@ -351,8 +351,15 @@ impl Maintainer {
     /// Writes entries; how many.
     async fn write_entries(&self, mutations: Vec<RowMutation>) -> Result<u64> {
         let count = mutations.len() as u64;
-        if count > 0 {
-            self.store.mutate(&self.schema.index_table(), mutations, Durability::Relaxed).await?;
+        let steps = if self.store.capabilities().atomic_put_and_delete {
+            vec![mutations]
+        } else {
+            // A disputed entry is never wrong, so it comes before the marker that takes away what was there before.
+            let (puts, markers) = RowMutation::puts_and_markers(mutations);
+            vec![puts, markers]
+        };
+        for step in steps.into_iter().filter(|step| !step.is_empty()) {
+            self.store.mutate(&self.schema.index_table(), step, Durability::Relaxed).await?;
         }
         Ok(count)
     }

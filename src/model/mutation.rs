@@ -1,6 +1,6 @@
 //! What is written to and read from one row.
 
-use super::{Cell, Timestamp};
+use super::{Cell, CellKind, Timestamp};
 use bytes::Bytes;
 
 /// Cells written to one row atomically: a reader sees all of them or none.
@@ -16,6 +16,27 @@ impl RowMutation {
     /// A mutation of `row`.
     pub fn new(row: impl Into<Bytes>, cells: Vec<Cell>) -> Self {
         Self { row: row.into(), cells }
+    }
+
+    /// Whether it holds both puts and markers.
+    pub fn is_mixed(&self) -> bool {
+        let puts = self.cells.iter().filter(|c| c.kind == CellKind::Put).count();
+        puts > 0 && puts < self.cells.len()
+    }
+
+    /// The puts of mutations, and their markers.
+    pub fn puts_and_markers(mutations: Vec<Self>) -> (Vec<Self>, Vec<Self>) {
+        let (mut puts, mut markers) = (Vec::new(), Vec::new());
+        for Self { row, cells } in mutations {
+            let (put, marker): (Vec<Cell>, Vec<Cell>) = cells.into_iter().partition(|c| c.kind == CellKind::Put);
+            if !put.is_empty() {
+                puts.push(Self { row: row.clone(), cells: put });
+            }
+            if !marker.is_empty() {
+                markers.push(Self { row, cells: marker });
+            }
+        }
+        (puts, markers)
     }
 }
 

@@ -99,6 +99,15 @@ impl Filter {
         Ok(())
     }
 
+    /// Prefixes of a column filter, sorted, without those that begin with another: HBase's server looks at the nearest one only,
+    /// and would miss what begins with a shorter one.
+    pub(crate) fn shortest_prefixes(prefixes: &[Bytes]) -> Vec<Bytes> {
+        let mut sorted = prefixes.to_vec();
+        sorted.sort();
+        sorted.dedup_by(|prefix, before| prefix.starts_with(before));
+        sorted
+    }
+
     /// The filters that must all pass, and how many rows may.
     pub(crate) fn split_page(&self) -> (Vec<Self>, Option<u64>) {
         match self {
@@ -206,16 +215,15 @@ impl FuzzyKey {
         (0..self.pattern.len().min(key.len())).find(differs)
     }
 
-    /// Where the keys that fit start again after one that doesn't: all keys from that one on to the next that fits are below
-    /// it. None if no greater key fits.
+    /// The first key of the pattern's length that fits after one that doesn't. None if no greater key fits.
     pub fn next_after(&self, key: &[u8]) -> Option<Bytes> {
         let at = self.mismatch(key)?;
         if key[at] < self.pattern[at] {
-            return Some([&key[..at], &[self.pattern[at]]].concat().into());
+            return Some([&key[..at], &self.pattern[at..]].concat().into());
         }
         // Too large already: a byte before it that may be any has to go up.
         let raised = (0..at).rev().find(|i| self.mask[*i] == Self::ANY && key[*i] < u8::MAX)?;
-        Some([&key[..raised], &[key[raised] + 1]].concat().into())
+        Some([&key[..raised], &[key[raised] + 1], &self.pattern[raised + 1..]].concat().into())
     }
 }
 

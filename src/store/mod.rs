@@ -10,6 +10,7 @@ mod rules;
 mod sieve;
 mod table;
 mod thrift;
+pub mod thrift1;
 pub mod thrift2;
 
 pub use filter::{ColumnFilter, Comparison, Filter, FuzzyKey};
@@ -32,12 +33,21 @@ pub struct Capabilities {
     pub snapshots: bool,
     /// [`ReadSpec::raw`] works.
     pub raw_reads: bool,
-    /// Puts and markers of one mutation become visible together.
+    /// Puts and markers of one mutation become visible together. Without it, a mutation with both is refused, and one with
+    /// several timestamps becomes visible a timestamp at a time.
     pub atomic_put_and_delete: bool,
+    /// Markers on single versions can be written: [`CellKind::DeleteVersion`](crate::model::CellKind::DeleteVersion) and
+    /// [`CellKind::DeleteFamilyVersion`](crate::model::CellKind::DeleteFamilyVersion).
+    pub version_markers: bool,
+    /// Scans can read more than the newest version. Without it, neither does a get see all versions of a row at one moment.
+    pub versions_in_scans: bool,
     /// [`Scan::reversed`] works.
     pub reverse_scans: bool,
     /// [`Store::increment`] and [`Store::check_and_mutate`] work.
     pub atomic_updates: bool,
+    /// [`Store::check_and_mutate`] takes any mutation, with its timestamps. Without it, it takes one put, which gets the
+    /// server's time.
+    pub timed_checks: bool,
     /// Tables can have a change log ([`TableDescriptor::change_log`]).
     pub change_logs: bool,
     /// Tables are divided into regions, on several servers: salts and splits spread the work.

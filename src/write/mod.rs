@@ -180,6 +180,17 @@ impl Writer {
             return Ok(());
         }
         let store = self.catalog.store();
+        // Before an intent is durable that could not be carried out.
+        if !store.capabilities().atomic_put_and_delete
+            && let Some(mixed) = mutations.iter().find(|m| m.is_mixed())
+        {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "expected values or nulls, found both for one row: the store cannot write and clear at once, so a reader could \
+                 see the one without the other; write them one after the other, or use the store thrift2",
+            )
+            .within(format!("row {}", escaped(&mixed.row))));
+        }
         match &self.intents {
             Some(intents) => intents.write(&schema.name, mutations).await,
             None if store.capabilities().change_logs => {

@@ -50,6 +50,29 @@ impl Bed {
         self.try_write(vec![RowMutation::new(row, cells)]).await.unwrap();
     }
 
+    /// Whether markers on single versions can be written; if not, they are refused.
+    pub async fn marks_versions(&self) -> bool {
+        if self.store.capabilities().version_markers {
+            return true;
+        }
+        for kind in [CellKind::DeleteVersion, CellKind::DeleteFamilyVersion] {
+            let (family, qualifier) = column(if kind.is_family_wide() { "a:" } else { "a:x" });
+            let marker = RowMutation::new("refused", vec![Cell::delete(kind, family, qualifier, 1)]);
+            assert_eq!(kind_of(self.try_write(vec![marker]).await), ErrorKind::Unsupported);
+        }
+        false
+    }
+
+    /// Scans of some versions; the newest only where a scan of more is refused.
+    pub async fn scan_versions(&self, max: u32) -> ReadSpec {
+        if self.store.capabilities().versions_in_scans {
+            return versions(max);
+        }
+        let scan = self.store.scan(&self.table, Scan { spec: versions(max), ..Scan::all() }).await;
+        assert_eq!(scan.err().map(|e| e.kind()), Some(ErrorKind::Unsupported));
+        versions(1)
+    }
+
     /// Writes mutations in one call.
     pub async fn try_write(&self, mutations: Vec<RowMutation>) -> Result<()> {
         self.store.mutate(&self.table, mutations, Durability::Durable).await

@@ -52,7 +52,7 @@ pub fn a_row_without_the_column_is_dropped(bed: &Bed) -> BoxFuture<'_, ()> {
 pub fn only_the_newest_version_is_tested(bed: &Bed) -> BoxFuture<'_, ()> {
     async {
         bed.write("r", vec![put("a:x", 1, "old"), put("a:x", 2, "new")]).await;
-        for max_versions in [1, 3] {
+        for max_versions in [1, bed.scan_versions(3).await.max_versions] {
             let spec = |value| ReadSpec { max_versions, ..filter("a:x", Comparison::Equal, value) };
             assert!(bed.keys(scan(spec("old"))).await.is_empty());
             assert_eq!(bed.scan(scan(spec("new"))).await[0].cells.len(), max_versions.min(2) as usize);
@@ -87,8 +87,12 @@ pub fn a_deleted_column_is_missing(bed: &Bed) -> BoxFuture<'_, ()> {
         bed.write("1", vec![put("a:x", 1, "v"), put("a:y", 1, "v")]).await;
         bed.write("2", vec![put("a:x", 1, "v"), put("a:x", 2, "w")]).await;
         bed.write("1", vec![delete(CellKind::DeleteColumn, "a:x", 1)]).await;
-        bed.write("2", vec![delete(CellKind::DeleteVersion, "a:x", 2)]).await;
-        assert_eq!(bed.keys(scan(filter("a:x", Comparison::Equal, "v"))).await, ["2"]);
+        if bed.marks_versions().await {
+            bed.write("2", vec![delete(CellKind::DeleteVersion, "a:x", 2)]).await;
+            assert_eq!(bed.keys(scan(filter("a:x", Comparison::Equal, "v"))).await, ["2"]);
+        } else {
+            bed.write("2", vec![delete(CellKind::DeleteColumn, "a:x", 2)]).await;
+        }
         assert!(bed.keys(scan(filter("a:x", Comparison::NotEqual, "v"))).await.is_empty());
     }
     .boxed()

@@ -19,6 +19,7 @@ mod versions;
 
 use bed::{Backend, run};
 use sideindex::store::embedded::{EmbeddedStore, Options};
+use sideindex::store::thrift1::Thrift1Store;
 use sideindex::store::thrift2::Thrift2Store;
 use sideindex::store::{Gateway, Transport};
 use std::sync::Arc;
@@ -79,6 +80,11 @@ async fn open_thrift2_framed() -> Backend {
     thrift2(Gateway { transport: Transport::Framed, ..Gateway::new(cluster::address("THRIFT2_FRAMED")) }).await
 }
 
+async fn open_thrift1() -> Backend {
+    let gateway = Gateway::new(cluster::address("THRIFT1"));
+    Backend { store: Arc::new(Thrift1Store::connect(vec![gateway]).await.unwrap()), keep: Box::new(()) }
+}
+
 async fn thrift2(gateway: Gateway) -> Backend {
     Backend { store: Arc::new(Thrift2Store::connect(vec![gateway]).await.unwrap()), keep: Box::new(()) }
 }
@@ -86,3 +92,4 @@ async fn thrift2(gateway: Gateway) -> Backend {
 conformance_suite!(embedded, crate::open_embedded);
 conformance_suite!(thrift2, crate::open_thrift2);
 conformance_suite!(thrift2_framed, crate::open_thrift2_framed);
+conformance_suite!(thrift1, crate::open_thrift1);

@@ -259,8 +259,11 @@ impl Store for EmbeddedStore {
             snapshots: true,
             raw_reads: true,
             atomic_put_and_delete: true,
+            version_markers: true,
+            versions_in_scans: true,
             reverse_scans: true,
             atomic_updates: true,
+            timed_checks: true,
             change_logs: true,
             regions: false,
         }

@@ -9,7 +9,7 @@ use crate::error::{Action, Error, ErrorKind};
 pub(in crate::store) type Declared = fn(&(dyn std::error::Error + 'static)) -> Option<String>;
 
 /// Exceptions by a part of their text, with what they mean. The first that is found counts.
-const EXCEPTIONS: [(&str, ErrorKind, Action); 24] = [
+const EXCEPTIONS: [(&str, ErrorKind, Action); 25] = [
     ("NoSuchColumnFamilyException", ErrorKind::InvalidInput, Action::FixConfig),
     ("TableNotFoundException", ErrorKind::NotFound, Action::FixConfig),
     ("TableExistsException", ErrorKind::AlreadyExists, Action::FixConfig),
@@ -30,6 +30,7 @@ const EXCEPTIONS: [(&str, ErrorKind, Action); 24] = [
     ("UnknownScannerException", ErrorKind::Store, Action::Retry),
     ("OutOfOrderScannerNextException", ErrorKind::Store, Action::Retry),
     ("ScannerResetException", ErrorKind::Store, Action::Retry),
+    ("scanner ID is invalid", ErrorKind::Store, Action::Retry),
     ("nvalid scanner", ErrorKind::Store, Action::Retry),
     ("WrongRowIOException", ErrorKind::Internal, Action::Stop),
     ("DoNotRetryIOException", ErrorKind::Store, Action::Stop),

@@ -1,11 +1,21 @@
 //! What the stores behind a Thrift gateway share: a wire that is not to be trusted, connections, and the errors.
 
+mod bounds;
 mod breaker;
 mod fault;
+mod plan;
 mod pool;
+mod rows;
+mod scan;
 mod socket;
+mod tables;
 mod wire;
 
-pub(super) use pool::{Connection, Place, Pool};
+pub(super) use bounds::split_points;
+pub(super) use plan::{Plan, Pushes, RESULT_CELLS};
+pub(super) use pool::{Connection, Pool};
+pub(super) use rows::{check_mutations, join_rows};
+pub(super) use scan::{Dialect, GatewayScanner};
 pub use socket::{Gateway, Transport};
 pub(super) use socket::{Input, Output, connect};
+pub(super) use tables::{Table, Tables};

@@ -100,8 +100,37 @@ impl<C: Send + 'static> Pool<C> {
     }
 
     /// The gateways, with the place of each.
-    pub(in crate::store) fn gateways(&self) -> impl Iterator<Item = (Place, &Gateway)> {
+    fn gateways(&self) -> impl Iterator<Item = (Place, &Gateway)> {
         self.0.members.iter().enumerate().map(|(i, member)| (Place::any(i), &member.gateway))
+    }
+
+    /// Asks each gateway whether it is of the right kind; one that doesn't answer is left out as long as another does. The names
+    /// are those of the right kind, of the other, and of the other's store.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](ErrorKind::InvalidInput) for a gateway of another kind, [`Unreachable`](ErrorKind::Unreachable) when
+    /// nobody answers, and those of the call.
+    pub(in crate::store) async fn expect_all(
+        &self,
+        is_it: fn(&mut C) -> thrift::Result<bool>,
+        [expected, other, other_store]: [&str; 3],
+    ) -> Result<()> {
+        let (mut answered, mut unreachable) = (false, None);
+        for (place, gateway) in self.gateways() {
+            match self.call_at(place, is_it).await {
+                Ok(true) => answered = true,
+                Ok(false) => {
+                    return Err(Error::invalid(format!(
+                        "expected a {expected} gateway at {}, found one of {other}; choose the store {other_store}, or start \
+                         the other gateway",
+                        gateway.address
+                    )));
+                }
+                Err(e) if e.kind() == ErrorKind::Unreachable => unreachable = Some(e),
+                Err(e) => return Err(e),
+            }
+        }
+        unreachable.filter(|_| !answered).map_or(Ok(()), Err)
     }
 
     /// How many calls can be under way at once.

@@ -147,7 +147,7 @@ fn named(filter: &Filter) -> Named {
             let fuzzy_keys_data = keys.iter().map(pair).collect();
             class("FuzzyRowFilter", &FuzzyRowFilter { fuzzy_keys_data, is_mask_v2: Some(true) })
         }
-        Filter::ColumnPrefix(prefixes) => match &shortest(prefixes)[..] {
+        Filter::ColumnPrefix(prefixes) => match &Filter::shortest_prefixes(prefixes)[..] {
             [prefix] => class("ColumnPrefixFilter", &ColumnPrefixFilter { prefix: prefix.clone() }),
             sorted => {
                 class("MultipleColumnPrefixFilter", &MultipleColumnPrefixFilter { sorted_prefixes: sorted.to_vec() })
@@ -165,15 +165,6 @@ fn named(filter: &Filter) -> Named {
         Filter::All(list) => filter_list(1, list),
         Filter::Any(list) => filter_list(2, list),
     }
-}
-
-/// The prefixes, sorted, without those that begin with another: the server looks at the nearest one only, and would miss what
-/// begins with a shorter one.
-fn shortest(prefixes: &[Bytes]) -> Vec<Bytes> {
-    let mut sorted = prefixes.to_vec();
-    sorted.sort();
-    sorted.dedup_by(|prefix, before| prefix.starts_with(before));
-    sorted
 }
 
 fn filter_list(operator: i32, list: &[Filter]) -> Named {

@@ -6,19 +6,19 @@ mod filter;
 #[rustfmt::skip]
 mod gateway;
 mod read;
-mod scan;
 mod table;
 mod write;
 
 use self::gateway::{
-    TColumnIncrement, TCompareOperator, TDurability, TIOError, TIllegalArgument, TIncrement, TTHBaseServiceSyncClient,
-    TThriftServerType,
+    TColumnIncrement, TCompareOperator, TDurability, TIOError, TIllegalArgument, TIncrement, TResult, TScan,
+    TTHBaseServiceSyncClient, TThriftServerType,
 };
-use self::read::Plan;
-use self::scan::GatewayScanner;
 use self::table::COMPRESSIONS;
 use self::write::Call;
-use super::thrift::{Connection, Gateway, Input, Output, Place, Pool, connect};
+use super::thrift::{
+    Connection, Dialect, Gateway, GatewayScanner, Input, Output, Plan, Pool, Pushes, Table, Tables, check_mutations,
+    connect,
+};
 use super::{
     Capabilities, ColumnCheck, Durability, Layout, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor, rules,
 };
@@ -28,9 +28,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::future::try_join_all;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use std::collections::HashMap;
-use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 type Client = gateway::THBaseServiceSyncClient<Input, Output>;
 
@@ -45,16 +43,41 @@ pub struct Thrift2Store(Arc<Shared>);
 
 struct Shared {
     pool: Pool<Client>,
-    /// What was asked of the gateway before. A table that is dropped and made anew differently is asked for again after the
-    /// first call that fails for it.
-    tables: Mutex<HashMap<String, Arc<Table>>>,
+    tables: Tables,
 }
 
-/// What is known of a table.
-struct Table {
-    descriptor: TableDescriptor,
-    /// How large a row of the last scan was, in bytes; 0 before the first.
-    row_bytes: AtomicUsize,
+/// How it scans.
+struct Thrift2;
+
+impl Dialect for Thrift2 {
+    type Client = Client;
+    type Scan = TScan;
+    type Part = TResult;
+
+    fn scan(plan: &Plan, from: &[u8], to: &[u8], reversed: bool, caching: usize) -> TScan {
+        read::scan(plan, from, to, reversed, caching)
+    }
+
+    fn first(client: &mut Client, table: Vec<u8>, scan: TScan, parts: i32) -> thrift::Result<Vec<TResult>> {
+        client.get_scanner_results(table, scan, parts)
+    }
+
+    fn open(client: &mut Client, table: Vec<u8>, scan: TScan) -> thrift::Result<i32> {
+        client.open_scanner(table, scan)
+    }
+
+    fn next(client: &mut Client, id: i32, parts: i32) -> thrift::Result<Vec<TResult>> {
+        client.get_scanner_rows(id, parts)
+    }
+
+    fn close(client: &mut Client, id: i32) -> thrift::Result<()> {
+        client.close_scanner(id)
+    }
+
+    fn row(mut part: TResult) -> Result<Row> {
+        let key = Bytes::from(part.row.take().unwrap_or_default());
+        Ok(Row { key, cells: read::cells(part)? })
+    }
 }
 
 impl Thrift2Store {
@@ -66,61 +89,30 @@ impl Thrift2Store {
     /// Thrift's protocol, [`InvalidInput`](ErrorKind::InvalidInput) for a Thrift 1 gateway, and for none at all.
     pub async fn connect(gateways: Vec<Gateway>) -> Result<Self> {
         let pool = Pool::new(gateways, open, declared)?;
-        let (mut answered, mut unreachable) = (false, None);
-        for (place, gateway) in pool.gateways() {
-            match pool.call_at(place, |client| client.get_thrift_server_type()).await {
-                Ok(TThriftServerType::TWO) => answered = true,
-                Ok(_) => {
-                    return Err(Error::invalid(format!(
-                        "expected a Thrift 2 gateway at {}, found one of Thrift 1; choose the store thrift1, or start \
-                         `hbase thrift2`",
-                        gateway.address
-                    )));
-                }
-                Err(e) if e.kind() == ErrorKind::Unreachable => unreachable = Some(e),
-                Err(e) => return Err(e),
-            }
-        }
-        if let Some(e) = unreachable.filter(|_| !answered) {
-            return Err(e);
-        }
-        Ok(Self(Arc::new(Shared { pool, tables: Mutex::default() })))
+        pool.expect_all(
+            |client| client.get_thrift_server_type().map(|kind| kind == TThriftServerType::TWO),
+            ["Thrift 2", "Thrift 1", "thrift1"],
+        )
+        .await?;
+        Ok(Self(Arc::new(Shared { pool, tables: Tables::default() })))
     }
 
     async fn table(&self, name: &str) -> Result<Arc<Table>> {
-        if let Some(table) = self.tables().get(name) {
-            return Ok(Arc::clone(table));
+        if let Some(table) = self.0.tables.get(name) {
+            return Ok(table);
         }
         let asked = table::table_name(name);
         let described = self.0.pool.call(move |client| client.get_table_descriptor(asked)).await;
-        let table = match described {
-            Ok(table) => {
-                let descriptor = table::from_gateway(name, table);
-                Arc::new(Table { descriptor, row_bytes: AtomicUsize::new(0) })
-            }
+        match described {
+            Ok(table) => Ok(self.0.tables.learn(table::from_gateway(name, table))),
             // The text for a table that is not there is its name.
-            Err(e) => return Err(if self.exists(name).await? { e } else { missing(name) }),
-        };
-        self.tables().insert(name.to_owned(), Arc::clone(&table));
-        Ok(table)
+            Err(e) => Err(if self.exists(name).await? { e } else { missing(name) }),
+        }
     }
 
     async fn exists(&self, name: &str) -> Result<bool> {
         let asked = table::table_name(name);
         self.0.pool.call(move |client| client.table_exists(asked)).await
-    }
-
-    fn tables(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Table>>> {
-        self.0.tables.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Forgets what is known of a table when a call tells that it is no longer true.
-    fn forgetting<T>(&self, table: &str, result: Result<T>) -> Result<T> {
-        result.inspect_err(|e| {
-            if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) {
-                self.tables().remove(table);
-            }
-        })
     }
 
     async fn call(&self, table: &str, call: Call) -> Result<()> {
@@ -141,7 +133,8 @@ impl Thrift2Store {
             let stop = [&key[..], &[0]].concat();
             // Asking for two tells at once that there is no second.
             let scan = Scan { start: Some(key.clone()), stop: Some(stop.into()), page_rows: 2, ..Scan::all() };
-            let mut scanner = GatewayScanner::new(self.0.pool.clone(), Arc::clone(table), &scan, plan.clone())?;
+            let mut scanner =
+                GatewayScanner::<Thrift2>::new(self.0.pool.clone(), Arc::clone(table), &scan, plan.clone())?;
             let mut row = Row { key, cells: Vec::new() };
             loop {
                 let page = scanner.next_page().await?;
@@ -156,7 +149,7 @@ impl Thrift2Store {
 
     async fn rows(&self, table: &str, keys: Vec<Bytes>, plan: &Plan) -> Result<Vec<Row>> {
         let calls = keys.chunks(GET_ROWS).map(|keys| {
-            let gets = keys.iter().map(|key| plan.get(key)).collect();
+            let gets = keys.iter().map(|key| read::get(plan, key)).collect();
             let name = table.as_bytes().to_vec();
             async move {
                 let results = self.0.pool.call(move |client| client.get_multiple(name, gets)).await?;
@@ -195,25 +188,25 @@ fn missing(table: &str) -> Error {
 impl Read for Thrift2Store {
     async fn get(&self, table: &str, keys: &[Bytes], spec: &ReadSpec) -> Result<Vec<Row>> {
         let known = self.table(table).await?;
-        let plan = Plan::new(&known.descriptor, spec, false)?;
+        let plan = Plan::new(&known.descriptor, spec, Pushes::All, false)?;
         // There is no row of a key that no row can have.
         let possible: Vec<Bytes> =
             keys.iter().filter(|k| !plan.nothing && rules::check_row_key(k).is_ok()).cloned().collect();
         let read = async {
-            match plan.is_raw() {
+            match plan.raw {
                 true => self.raw_rows(&known, possible, &plan).await,
                 false => self.rows(table, possible, &plan).await,
             }
         };
-        let mut rows = self.forgetting(table, read.await)?.into_iter().peekable();
+        let mut rows = self.0.tables.forgetting(table, read.await)?.into_iter().peekable();
         let row = |key: &Bytes| rows.next_if(|r| r.key == *key).unwrap_or(Row { key: key.clone(), cells: Vec::new() });
         Ok(keys.iter().map(row).collect())
     }
 
     async fn scan(&self, table: &str, scan: Scan) -> Result<Box<dyn Scanner>> {
         let table = self.table(table).await?;
-        let plan = Plan::new(&table.descriptor, &scan.spec, scan.reversed)?;
-        Ok(Box::new(GatewayScanner::new(self.0.pool.clone(), table, &scan, plan)?))
+        let plan = Plan::new(&table.descriptor, &scan.spec, Pushes::All, scan.reversed)?;
+        Ok(Box::new(GatewayScanner::<Thrift2>::new(self.0.pool.clone(), table, &scan, plan)?))
     }
 }
 
@@ -224,8 +217,11 @@ impl Store for Thrift2Store {
             snapshots: false,
             raw_reads: true,
             atomic_put_and_delete: true,
+            version_markers: true,
+            versions_in_scans: true,
             reverse_scans: true,
             atomic_updates: true,
+            timed_checks: true,
             change_logs: false,
             regions: true,
         }
@@ -263,16 +259,16 @@ impl Store for Thrift2Store {
     }
 
     async fn describe_table(&self, table: &str) -> Result<TableDescriptor> {
-        self.tables().remove(table);
+        self.0.tables.forget(table);
         Ok(self.table(table).await?.descriptor.clone())
     }
 
     async fn mutate(&self, table: &str, mutations: Vec<RowMutation>, _durability: Durability) -> Result<()> {
         let described = self.table(table).await?;
-        self.forgetting(table, write::check(&described.descriptor, &mutations))?;
+        self.0.tables.forgetting(table, check_mutations(&described.descriptor, &mutations))?;
         for wave in write::calls(mutations) {
             let written = try_join_all(wave.into_iter().map(|call| self.call(table, call))).await;
-            self.forgetting(table, written)?;
+            self.0.tables.forgetting(table, written)?;
         }
         Ok(())
     }
@@ -284,7 +280,7 @@ impl Store for Thrift2Store {
         let increment = TIncrement::new(row.to_vec(), vec![column], None, TDurability::USE_DEFAULT, true);
         let name = table.as_bytes().to_vec();
         let result = self.0.pool.call(move |client| client.increment(name, increment)).await;
-        let sum = self.forgetting(table, result)?.column_values.pop().map(|c| c.value);
+        let sum = self.0.tables.forgetting(table, result)?.column_values.pop().map(|c| c.value);
         let sum: Option<[u8; 8]> = sum.and_then(|value| value.try_into().ok());
         sum.map(i64::from_be_bytes)
             .ok_or_else(|| Error::corrupt("expected a sum of 8 bytes from the gateway, found none"))
@@ -293,7 +289,7 @@ impl Store for Thrift2Store {
     async fn check_and_mutate(&self, table: &str, check: &ColumnCheck, mutation: RowMutation) -> Result<bool> {
         let described = self.table(table).await?;
         rules::check_update(&described.descriptor, check, &mutation).map_err(|e| e.within(format!("table {table}")))?;
-        write::check(&described.descriptor, std::slice::from_ref(&mutation))?;
+        check_mutations(&described.descriptor, std::slice::from_ref(&mutation))?;
         let mutations = write::row_mutations(&mutation);
         let name = table.as_bytes().to_vec();
         let (row, family, qualifier) = (mutation.row.to_vec(), check.family.to_vec(), check.qualifier.to_vec());
@@ -302,24 +298,14 @@ impl Store for Thrift2Store {
         let result = self.0.pool.call(move |client| {
             client.check_and_mutate(name, row, family, qualifier, TCompareOperator::EQUAL, expected, mutations)
         });
-        self.forgetting(table, result.await)
+        self.0.tables.forgetting(table, result.await)
     }
 
     async fn split_points(&self, table: &str, parts: usize) -> Result<Vec<Bytes>> {
         self.table(table).await?;
         let name = table.as_bytes().to_vec();
         let regions = self.0.pool.call(move |client| client.get_all_region_locations(name)).await?;
-        let mut starts: Vec<Bytes> = regions
-            .into_iter()
-            .filter_map(|r| r.region_info.start_key)
-            .filter(|k| !k.is_empty())
-            .map(Bytes::from)
-            .collect();
-        starts.sort();
-        starts.dedup();
-        // Every so many regions, where there are more of them than parts.
-        let step = (starts.len() + 1).div_ceil(parts.max(1));
-        Ok(starts.into_iter().enumerate().filter(|(i, _)| (i + 1) % step == 0).map(|(_, key)| key).collect())
+        Ok(super::thrift::split_points(regions.into_iter().filter_map(|r| r.region_info.start_key), parts))
     }
 
     async fn sync(&self) -> Result<()> {

@@ -1,9 +1,8 @@
 //! From mutations to calls.
 
 use super::gateway::{TColumn, TColumnValue, TDelete, TDeleteType, TDurability, TMutation, TPut, TRowMutations};
-use crate::error::{Error, Result};
-use crate::model::{Cell, CellKind, MAX_CELL, RowMutation};
-use crate::store::{TableDescriptor, rules};
+use crate::model::{Cell, CellKind, RowMutation};
+use crate::store::thrift::join_rows;
 use bytes::Bytes;
 use std::collections::{HashMap, HashSet};
 
@@ -23,72 +22,12 @@ pub(super) enum Call {
     Row(TRowMutations),
 }
 
-/// Checks mutations as HBase would, so that a call is refused as a whole.
-///
-/// # Errors
-/// [`InvalidInput`](crate::error::ErrorKind::InvalidInput), naming the row and what is wrong with it.
-pub(super) fn check(table: &TableDescriptor, mutations: &[RowMutation]) -> Result<()> {
-    for mutation in mutations {
-        check_mutation(table, mutation).map_err(|e| {
-            let shown = &mutation.row[..mutation.row.len().min(64)];
-            e.within(format!("row \"{}\"", shown.escape_ascii())).within(format!("table {}", table.name))
-        })?;
-    }
-    Ok(())
-}
-
-fn check_mutation(table: &TableDescriptor, mutation: &RowMutation) -> Result<()> {
-    rules::check_row_key(&mutation.row)?;
-    mutation.cells.iter().try_for_each(|cell| {
-        rules::check_cell(table, cell)?;
-        let size = cell.size(&mutation.row);
-        if size > MAX_CELL {
-            return Err(Error::invalid(format!(
-                "expected a cell of at most {MAX_CELL} bytes, HBase's default limit, found one of {size}"
-            )));
-        }
-        Ok(())
-    })
-}
-
-/// Mutations of one row are joined up to so many bytes.
-const JOINED_BYTES: usize = 256 << 10;
-
-/// Joins mutations of one row, so that a row that changes often takes few calls.
-fn join(mutations: Vec<RowMutation>) -> Vec<RowMutation> {
-    let mut joined: Vec<(RowMutation, usize)> = Vec::with_capacity(mutations.len());
-    let mut last: HashMap<Bytes, usize> = HashMap::new();
-    for mutation in mutations.into_iter().filter(|m| !m.cells.is_empty()) {
-        let bytes: usize = mutation.cells.iter().map(|c| c.size(&mutation.row)).sum();
-        match last.get(&mutation.row).map(|at| &mut joined[*at]) {
-            Some((before, size)) if *size + bytes <= JOINED_BYTES => {
-                before.cells.extend(mutation.cells);
-                *size += bytes;
-            }
-            _ => {
-                last.insert(mutation.row.clone(), joined.len());
-                joined.push((mutation, bytes));
-            }
-        }
-    }
-    joined.into_iter().map(|(mutation, _)| last_of_each(mutation)).collect()
-}
-
-/// Leaves the last of cells that differ by nothing but their value: it is the one that counts.
-fn last_of_each(mut mutation: RowMutation) -> RowMutation {
-    let mut seen = HashSet::with_capacity(mutation.cells.len());
-    let key = |c: &Cell| (c.kind, c.timestamp, c.family.clone(), c.qualifier.clone());
-    let mut keep: Vec<bool> = mutation.cells.iter().rev().map(|c| seen.insert(key(c))).collect();
-    mutation.cells.retain(|_| keep.pop().unwrap_or(true));
-    mutation
-}
-
 /// The calls that apply mutations, in waves: those of one wave touch different rows and may run side by side, and a wave
 /// begins after the one before it, so that of two puts of one cell the later wins.
 pub(super) fn calls(mutations: Vec<RowMutation>) -> Vec<Vec<Call>> {
     let mut waves: Vec<Wave> = Vec::new();
     let mut next: HashMap<Bytes, usize> = HashMap::new();
-    for mutation in join(mutations) {
+    for mutation in join_rows(mutations) {
         let wave = next.entry(mutation.row.clone()).or_insert(0);
         if *wave == waves.len() {
             waves.push(Wave::default());

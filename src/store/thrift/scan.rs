@@ -1,10 +1,12 @@
 //! Scans: one call for a short one, a scanner at the gateway for a long one.
 
-use super::gateway::{TResult, TTHBaseServiceSyncClient};
-use super::read::{Bounds, Plan, cells};
-use super::{Client, Place, Pool, Table};
+use super::bounds::Bounds;
+use super::plan::Plan;
+use super::pool::{Place, Pool};
+use super::tables::Table;
 use crate::error::{Action, Error, Result};
 use crate::model::Row;
+use crate::store::sieve::Step;
 use crate::store::{Page, Scan, Scanner};
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -19,12 +21,42 @@ const SHORT_ROWS: usize = 256;
 const MOST_ROWS: usize = 10_000;
 /// An answer is to hold about so many bytes.
 const PAGE_BYTES: usize = 4 << 20;
+/// Less than one row of so many that passes is few.
+const SPARSE: u64 = 8;
 /// So many scanners in a row may end before they gave a row.
 const FRUITLESS: u32 = 3;
 
+/// How a kind of gateway scans.
+pub(in crate::store) trait Dialect: 'static {
+    /// Its client.
+    type Client: Send + 'static;
+    /// A scan as its calls take it.
+    type Scan: Send + 'static;
+    /// A row, or a part of one, as its calls give it.
+    type Part: Send + 'static;
+
+    /// A scan between two keys in the order the server reads them; `from` is included, `to` is not.
+    fn scan(plan: &Plan, from: &[u8], to: &[u8], reversed: bool, caching: usize) -> Self::Scan;
+    /// The first so many parts, without a scanner that stays open.
+    fn first(
+        client: &mut Self::Client,
+        table: Vec<u8>,
+        scan: Self::Scan,
+        parts: i32,
+    ) -> thrift::Result<Vec<Self::Part>>;
+    /// Opens a scanner, and gives its number.
+    fn open(client: &mut Self::Client, table: Vec<u8>, scan: Self::Scan) -> thrift::Result<i32>;
+    /// The next so many parts; fewer at the end only.
+    fn next(client: &mut Self::Client, id: i32, parts: i32) -> thrift::Result<Vec<Self::Part>>;
+    /// Closes a scanner.
+    fn close(client: &mut Self::Client, id: i32) -> thrift::Result<()>;
+    /// The part as a row.
+    fn row(part: Self::Part) -> Result<Row>;
+}
+
 /// An open scan. After an error that can be retried, the next page goes on after the last row that was given.
-pub(super) struct GatewayScanner {
-    pool: Pool<Client>,
+pub(in crate::store) struct GatewayScanner<D: Dialect> {
+    pool: Pool<D::Client>,
     table: Arc<Table>,
     plan: Plan,
     bounds: Option<Bounds>,
@@ -33,6 +65,10 @@ pub(super) struct GatewayScanner {
     state: State,
     /// How many rows to ask for.
     ask: usize,
+    /// How fast that may grow from one call to the next.
+    growth: usize,
+    /// The last row that was given.
+    last: Bytes,
     /// The row whose rest is still to come.
     partial: Option<Row>,
 }
@@ -48,8 +84,8 @@ enum State {
     Done,
 }
 
-impl GatewayScanner {
-    pub(super) fn new(pool: Pool<Client>, table: Arc<Table>, scan: &Scan, plan: Plan) -> Result<Self> {
+impl<D: Dialect> GatewayScanner<D> {
+    pub(in crate::store) fn new(pool: Pool<D::Client>, table: Arc<Table>, scan: &Scan, plan: Plan) -> Result<Self> {
         if scan.page_rows == 0 {
             return Err(Error::invalid("expected at least 1 row a page, found 0"));
         }
@@ -61,24 +97,25 @@ impl GatewayScanner {
         };
         let ask = ask.min(scan.page_rows);
         let (reversed, page_rows) = (scan.reversed, scan.page_rows);
-        Ok(Self { pool, table, plan, bounds, reversed, page_rows, state, ask, partial: None })
+        let last = Bytes::new();
+        Ok(Self { pool, table, plan, bounds, reversed, page_rows, state, ask, growth: MOST_ROWS, last, partial: None })
     }
 
     /// Results, and whether they are the last ones.
-    async fn fetch(&mut self) -> Result<(Vec<TResult>, bool)> {
+    async fn fetch(&mut self) -> Result<(Vec<D::Part>, bool)> {
         let Some(bounds) = &self.bounds else { return Ok((Vec::new(), true)) };
         let rows = self.ask as i32;
-        let scan = self.plan.scan(&bounds.from, &bounds.to, self.reversed, self.ask);
+        let scan = D::scan(&self.plan, &bounds.from, &bounds.to, self.reversed, self.ask);
         let table = self.table.descriptor.name.clone().into_bytes();
         let results = if self.state == State::Fresh {
-            self.pool.call(move |client| client.get_scanner_results(table, scan, rows)).await?
+            self.pool.call(move |client| D::first(client, table, scan, rows)).await?
         } else {
             let (place, id) = match self.state {
                 State::Open(place, id) => (place, id),
-                _ => self.pool.open(move |client| client.open_scanner(table, scan)).await?,
+                _ => self.pool.open(move |client| D::open(client, table, scan)).await?,
             };
             self.state = State::Open(place, id);
-            let results = self.pool.call_at(place, move |client| client.get_scanner_rows(id, rows)).await;
+            let results = self.pool.call_at(place, move |client| D::next(client, id, rows)).await;
             // A scanner that failed may have gone on: what it gives next is not known.
             results.inspect_err(|_| self.close())?
         };
@@ -89,13 +126,36 @@ impl GatewayScanner {
         Ok((results, last))
     }
 
+    /// Leaves out a stretch that the keys say cannot pass, where the server doesn't do it and few rows passed lately.
+    fn fast_forward(&mut self, page: &Page) {
+        let Some(bounds) = self.bounds.as_mut().filter(|_| !self.reversed) else { return };
+        if page.rows.len() as u64 * SPARSE >= page.examined {
+            return;
+        }
+        match self.plan.skips(&self.last) {
+            Some(Step::SkipTo(key)) => {
+                bounds.resume_at(&key);
+                let over = bounds.is_empty();
+                self.close();
+                self.partial = None;
+                // A short call each time, as long as it goes like this.
+                (self.state, self.ask, self.growth) = (State::Fresh, FIRST_ROWS.min(self.page_rows), 4);
+                if over {
+                    self.finish();
+                }
+            }
+            Some(_) => self.finish(),
+            None => {}
+        }
+    }
+
     /// Gives the gateway's scanner back, if there is one.
     fn close(&mut self) {
         let State::Open(place, id) = std::mem::replace(&mut self.state, State::Closed) else { return };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let pool = self.pool.clone();
             // It may be gone already; what is left ends by itself.
-            runtime.spawn(async move { pool.call_at(place, move |client| client.close_scanner(id)).await.ok() });
+            runtime.spawn(async move { pool.call_at(place, move |client| D::close(client, id)).await.ok() });
         }
     }
 
@@ -110,6 +170,7 @@ impl GatewayScanner {
         let Some(bounds) = &mut self.bounds else { return };
         let held = bounds.hold(&row.key);
         bounds.resume_after(&row.key, self.reversed);
+        self.last = row.key.clone();
         if !held || self.plan.is_over() {
             return;
         }
@@ -119,11 +180,10 @@ impl GatewayScanner {
         }
     }
 
-    fn take_in(&mut self, results: Vec<TResult>, last: bool, page: &mut Page) -> Result<()> {
+    fn take_in(&mut self, results: Vec<D::Part>, last: bool, page: &mut Page) -> Result<()> {
         let (mut bytes, count) = (0, results.len());
         for result in results {
-            let key = Bytes::from(result.row.clone().unwrap_or_default());
-            let part = cells(result)?;
+            let Row { key, cells: part } = D::row(result)?;
             bytes += part.iter().map(|c| c.size(&key)).sum::<usize>();
             let whole = self.plan.is_last_part(part.len());
             let row = match self.partial.take() {
@@ -148,14 +208,15 @@ impl GatewayScanner {
         if let Some(bytes) = bytes.checked_div(count) {
             let bytes = bytes.max(1);
             self.table.row_bytes.store(bytes, Ordering::Relaxed);
-            self.ask = (PAGE_BYTES / bytes).clamp(1, self.page_rows.min(MOST_ROWS));
+            let most = self.page_rows.min(MOST_ROWS);
+            self.ask = (PAGE_BYTES / bytes).min(self.ask * self.growth).clamp(1, most);
         }
         Ok(())
     }
 }
 
 #[async_trait]
-impl Scanner for GatewayScanner {
+impl<D: Dialect> Scanner for GatewayScanner<D> {
     async fn next_page(&mut self) -> Result<Page> {
         let mut page = Page::default();
         let mut fruitless = 0;
@@ -175,6 +236,8 @@ impl Scanner for GatewayScanner {
             self.take_in(results, last, &mut page)?;
             if last || self.plan.is_over() {
                 self.finish();
+            } else if self.plan.pushed.is_none() && self.partial.is_none() {
+                self.fast_forward(&page);
             }
         }
         page.done = self.state == State::Done;
@@ -182,7 +245,7 @@ impl Scanner for GatewayScanner {
     }
 }
 
-impl Drop for GatewayScanner {
+impl<D: Dialect> Drop for GatewayScanner<D> {
     fn drop(&mut self) {
         self.close();
     }
