@@ -191,3 +191,86 @@ fn compare_op(comparison: Comparison) -> i32 {
         Comparison::Greater => 5,
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+mod tests {
+    use super::*;
+    use crate::store::ColumnFilter;
+    use prost_reflect::{DescriptorPool, DynamicMessage, ReflectMessage, Value};
+
+    /// A message as text by the names of the schema, those inside it too; it has no fields that the schema doesn't know.
+    fn show(pool: &DescriptorPool, message: &DynamicMessage) -> String {
+        assert_eq!(message.unknown_fields().count(), 0);
+        if message.descriptor().name() == "Named" {
+            let text = |field: &str| message.get_field_by_name(field).unwrap().into_owned();
+            let (Value::String(class), Value::Bytes(bytes)) = (text("name"), text("serialized")) else { panic!() };
+            let name = class.strip_prefix(PACKAGE).unwrap();
+            let part = pool.get_message_by_name(&format!("hbase.{name}")).unwrap();
+            return format!("{name}({})", show(pool, &DynamicMessage::decode(part, bytes).unwrap()));
+        }
+        let value = |value: &Value| match value {
+            Value::Message(inner) => show(pool, inner),
+            Value::Bytes(bytes) => bytes.escape_ascii().to_string(),
+            Value::EnumNumber(number) => number.to_string(),
+            Value::Bool(flag) => flag.to_string(),
+            Value::I32(number) => number.to_string(),
+            Value::I64(number) => number.to_string(),
+            other => panic!("{other:?}"),
+        };
+        let fields = message.fields().flat_map(|(field, found)| {
+            let values = found.as_list().map_or(vec![found.clone()], <[Value]>::to_vec);
+            values.into_iter().map(move |v| format!("{}={}", field.name(), value(&v)))
+        });
+        fields.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn messages_are_those_of_the_schema() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/proto");
+        let files = protox::compile(["hbase/filter.proto"], [root]).unwrap();
+        let pool = DescriptorPool::from_file_descriptor_set(files).unwrap();
+        let column = ColumnFilter {
+            family: "f".into(),
+            qualifier: "q".into(),
+            comparison: Comparison::GreaterOrEqual,
+            operand: "v".into(),
+        };
+        let binary = |value| format!("BinaryComparator(comparable=value={value})");
+        let expected = [
+            (
+                Filter::Column(column),
+                format!(
+                    "SingleColumnValueFilter(column_family=f column_qualifier=q compare_op=4 comparator={} \
+                     filter_if_missing=true latest_version_only=true)",
+                    binary("v")
+                ),
+            ),
+            (
+                Filter::Row { comparison: Comparison::NotEqual, operand: "k".into() },
+                format!("RowFilter(compare_filter=compare_op=3 comparator={})", binary("k")),
+            ),
+            (
+                Filter::Fuzzy(vec![FuzzyKey::new(b"ab", vec![FuzzyKey::FIXED, FuzzyKey::ANY]).unwrap()]),
+                "FuzzyRowFilter(fuzzy_keys_data=first=a\\x00 second=\\xff\\x02 is_mask_v2=true)".to_owned(),
+            ),
+            (Filter::ColumnPrefix(vec!["x".into()]), "ColumnPrefixFilter(prefix=x)".to_owned()),
+            (
+                Filter::ColumnPrefix(vec!["y".into(), "xz".into(), "x".into()]),
+                "MultipleColumnPrefixFilter(sorted_prefixes=x sorted_prefixes=y)".to_owned(),
+            ),
+            (Filter::ColumnPage { limit: 3, offset: 2 }, "ColumnPaginationFilter(limit=3 offset=2)".to_owned()),
+            (
+                Filter::All(vec![Filter::KeyOnly, Filter::Page(7)]),
+                "FilterList(operator=1 filters=KeyOnlyFilter(len_as_val=false) filters=PageFilter(page_size=7))"
+                    .to_owned(),
+            ),
+            (Filter::Any(vec![Filter::FirstKeyOnly]), "FilterList(operator=2 filters=FirstKeyOnlyFilter())".to_owned()),
+        ];
+        let named = pool.get_message_by_name("hbase.Named").unwrap();
+        for (filter, expected) in expected {
+            let message = DynamicMessage::decode(named.clone(), &encode(&filter)[..]).unwrap();
+            assert_eq!(show(&pool, &message), expected);
+        }
+    }
+}
