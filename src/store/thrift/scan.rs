@@ -21,8 +21,8 @@ const SHORT_ROWS: usize = 256;
 const MOST_ROWS: usize = 10_000;
 /// An answer is to hold about so many bytes.
 const PAGE_BYTES: usize = 4 << 20;
-/// Less than one row of so many that passes is few.
-const SPARSE: u64 = 8;
+/// A leap takes three calls, as long as about so many rows take in a scan that goes on.
+const LEAP_ROWS: u64 = 512;
 /// So many scanners in a row may end before they gave a row.
 const FRUITLESS: u32 = 3;
 
@@ -129,7 +129,7 @@ impl<D: Dialect> GatewayScanner<D> {
     /// Leaves out a stretch that the keys say cannot pass, where the server doesn't do it and few rows passed lately.
     fn fast_forward(&mut self, page: &Page) {
         let Some(bounds) = self.bounds.as_mut().filter(|_| !self.reversed) else { return };
-        if page.rows.len() as u64 * SPARSE >= page.examined {
+        if page.examined < LEAP_ROWS / 2 || page.rows.len() as u64 * LEAP_ROWS >= page.examined {
             return;
         }
         match self.plan.skips(&self.last) {
