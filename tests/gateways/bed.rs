@@ -35,6 +35,8 @@ impl Bed {
     /// The binary, which reads the configuration.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sideindex"));
+        // A killed HBase comes back within a minute, unless the machine has other work.
+        command.env("SIDEINDEX_HBASE_DEADLINE", "5m");
         command.arg("--config").arg(&self.file).args(args);
         command
     }
