@@ -215,15 +215,16 @@ impl FuzzyKey {
         (0..self.pattern.len().min(key.len())).find(differs)
     }
 
-    /// The first key of the pattern's length that fits after one that doesn't. None if no greater key fits.
+    /// Where the keys that fit start again after one that doesn't: all keys from that one on to the next that fits are below
+    /// it. None if no greater key fits.
     pub fn next_after(&self, key: &[u8]) -> Option<Bytes> {
         let at = self.mismatch(key)?;
         if key[at] < self.pattern[at] {
-            return Some([&key[..at], &self.pattern[at..]].concat().into());
+            return Some([&key[..at], &[self.pattern[at]]].concat().into());
         }
         // Too large already: a byte before it that may be any has to go up.
         let raised = (0..at).rev().find(|i| self.mask[*i] == Self::ANY && key[*i] < u8::MAX)?;
-        Some([&key[..raised], &[key[raised] + 1], &self.pattern[raised + 1..]].concat().into())
+        Some([&key[..raised], &[key[raised] + 1]].concat().into())
     }
 }
 
