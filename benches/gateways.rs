@@ -44,9 +44,6 @@ struct Figures {
 }
 
 fn main() {
-    if std::env::args().any(|a| a == "--test") {
-        return;
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let thrift2: Arc<dyn Store> =

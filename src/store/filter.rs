@@ -23,6 +23,18 @@ pub enum Comparison {
 }
 
 impl Comparison {
+    /// How it is written, in SQL and in the filters of a Thrift 1 gateway.
+    pub(crate) fn symbol(self) -> &'static str {
+        match self {
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Equal => "=",
+            Self::NotEqual => "!=",
+            Self::GreaterOrEqual => ">=",
+            Self::Greater => ">",
+        }
+    }
+
     /// Whether an ordering satisfies the comparison.
     pub fn accepts(self, ordering: Ordering) -> bool {
         match self {

@@ -16,13 +16,12 @@ mod known;
 #[allow(dead_code, reason = "not all of it is used by each test")]
 mod random;
 mod reads;
+#[path = "../support/setting.rs"]
+mod setting;
 mod world;
 
+use setting::setting;
 use world::World;
-
-fn setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|v| v.parse().unwrap_or_else(|_| panic!("{name} must be a number, found {v:?}")))
-}
 
 /// Histories that share a table.
 const TOGETHER: u64 = 250;

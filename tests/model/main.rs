@@ -12,17 +12,16 @@ mod base;
 #[allow(dead_code, reason = "nothing here asks the control port")]
 mod cluster;
 mod history;
+#[path = "../support/setting.rs"]
+mod setting;
 mod stepped;
 
 use history::{Mode, Verdict, World};
+use setting::setting;
 use sideindex::index::Rules;
 use sideindex::store::thrift2::Thrift2Store;
 use sideindex::store::{Gateway, Layered, Retry};
 use std::sync::Arc;
-
-fn setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|v| v.parse().unwrap_or_else(|_| panic!("{name} must be a number, found {v:?}")))
-}
 
 /// Runs the histories of a mode; 0 missing and 0 wrong under `verified`, or the test fails with a seed.
 fn prove(mode: Mode) {

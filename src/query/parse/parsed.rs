@@ -141,18 +141,6 @@ impl fmt::Display for ParsedOperand {
     }
 }
 
-/// The SQL spelling of a comparison.
-fn symbol(comparison: Comparison) -> &'static str {
-    match comparison {
-        Comparison::Less => "<",
-        Comparison::LessOrEqual => "<=",
-        Comparison::Equal => "=",
-        Comparison::NotEqual => "!=",
-        Comparison::GreaterOrEqual => ">=",
-        Comparison::Greater => ">",
-    }
-}
-
 impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -189,7 +177,7 @@ impl ParsedCondition {
 impl fmt::Display for ParsedCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Compare(comparison, literal) => write!(f, "{} {literal}", symbol(*comparison)),
+            Self::Compare(comparison, literal) => write!(f, "{} {literal}", comparison.symbol()),
             Self::Between(low, high) => write!(f, "BETWEEN {low} AND {high}"),
             Self::In(literals) => {
                 const SHOWN: usize = 8;

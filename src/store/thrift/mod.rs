@@ -12,10 +12,10 @@ mod tables;
 mod wire;
 
 pub(super) use bounds::split_points;
-pub(super) use plan::{Plan, Pushes, RESULT_CELLS};
+pub(super) use plan::{Plan, RESULT_CELLS};
 pub(super) use pool::{Connection, Pool};
-pub(super) use rows::{check_mutations, join_rows};
+pub(super) use rows::{Batch, check_mutations, row_of_each, waves, within_row};
 pub(super) use scan::{Dialect, GatewayScanner};
 pub use socket::{Gateway, Transport};
 pub(super) use socket::{Input, Output, connect};
-pub(super) use tables::{Table, Tables};
+pub(super) use tables::{Table, Tables, create_compressed};

@@ -26,13 +26,15 @@ pub(in crate::store) struct Plan {
 }
 
 impl Plan {
+    /// Filters for which `pushes` holds, with all that are in their list, go to the server.
+    ///
     /// # Errors
     /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput) for columns of an unknown family, 0 versions or a filter that
     /// cannot be.
     pub(in crate::store) fn new(
         table: &TableDescriptor,
         spec: &ReadSpec,
-        pushes: Pushes,
+        pushes: fn(&Filter) -> bool,
         reversed: bool,
     ) -> Result<Self> {
         if spec.max_versions == 0 {
@@ -60,6 +62,11 @@ impl Plan {
             raw_columns: exact.filter(|_| spec.raw),
             nothing,
         })
+    }
+
+    /// The keys to ask for: there is no row of a key that no row can have.
+    pub(in crate::store) fn possible(&self, keys: &[Bytes]) -> Vec<Bytes> {
+        keys.iter().filter(|k| !self.nothing && rules::check_row_key(k).is_ok()).cloned().collect()
     }
 
     /// Whether a result with so many cells is the last of its row.
@@ -93,38 +100,22 @@ impl Plan {
     }
 }
 
-/// Which filters a gateway passes on to the server.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::store) enum Pushes {
-    /// All of them.
-    All,
-    /// Those for which this holds, parts of lists included.
-    Some(fn(&Filter) -> bool),
-    /// None.
-    Nothing,
-}
-
 /// What the server filters, and what is filtered here.
 ///
 /// * The fuzzy filter is sent alone and never in a reversed scan, and what it gives is tested again: the server takes keys that
 ///   are shorter than the pattern.
 /// * A filter by a column lets the server read the other families later, which it refuses in a reversed scan.
 /// * Pages are counted here: the server counts for each region.
-fn divide(filter: &Filter, pushes: Pushes, reversed: bool) -> (Option<Filter>, Option<Filter>) {
-    let can_be = match pushes {
-        Pushes::All => true,
-        Pushes::Some(can_be) => all(filter, can_be),
-        Pushes::Nothing => false,
-    };
-    if !can_be {
+fn divide(filter: &Filter, pushes: fn(&Filter) -> bool, reversed: bool) -> (Option<Filter>, Option<Filter>) {
+    if contains(filter, &|f| !pushes(f)) {
         return (None, Some(filter.clone()));
     }
-    if contains(filter, |f| matches!(f, Filter::Fuzzy(_))) {
+    if contains(filter, &|f| matches!(f, Filter::Fuzzy(_))) {
         let (members, _) = filter.split_page();
         let fuzzy = members.into_iter().find(|f| matches!(f, Filter::Fuzzy(_)));
         return (fuzzy.filter(|_| !reversed), Some(filter.clone()));
     }
-    if reversed && contains(filter, |f| matches!(f, Filter::Column(_))) {
+    if reversed && contains(filter, &|f| matches!(f, Filter::Column(_))) {
         return (None, Some(filter.clone()));
     }
     match filter.split_page() {
@@ -137,14 +128,8 @@ fn divide(filter: &Filter, pushes: Pushes, reversed: bool) -> (Option<Filter>, O
     }
 }
 
-fn all(filter: &Filter, is_it: fn(&Filter) -> bool) -> bool {
-    match filter {
-        Filter::All(list) | Filter::Any(list) => list.iter().all(|f| all(f, is_it)),
-        one => is_it(one),
-    }
-}
-
-fn contains(filter: &Filter, is_it: fn(&Filter) -> bool) -> bool {
+/// Whether a filter, or one of its list, is such.
+fn contains(filter: &Filter, is_it: &impl Fn(&Filter) -> bool) -> bool {
     match filter {
         Filter::All(list) | Filter::Any(list) => list.iter().any(|f| contains(f, is_it)),
         one => is_it(one),

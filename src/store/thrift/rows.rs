@@ -1,7 +1,7 @@
-//! Mutations on their way to calls.
+//! Mutations on their way to calls, and rows on their way back.
 
 use crate::error::{Error, Result};
-use crate::model::{Cell, MAX_CELL, RowMutation};
+use crate::model::{Cell, MAX_CELL, Row, RowMutation};
 use crate::store::{TableDescriptor, rules};
 use bytes::Bytes;
 use std::collections::{HashMap, HashSet};
@@ -12,12 +12,15 @@ use std::collections::{HashMap, HashSet};
 /// [`InvalidInput`](crate::error::ErrorKind::InvalidInput), naming the row and what is wrong with it.
 pub(in crate::store) fn check_mutations(table: &TableDescriptor, mutations: &[RowMutation]) -> Result<()> {
     for mutation in mutations {
-        check_mutation(table, mutation).map_err(|e| {
-            let shown = &mutation.row[..mutation.row.len().min(64)];
-            e.within(format!("row \"{}\"", shown.escape_ascii())).within(format!("table {}", table.name))
-        })?;
+        check_mutation(table, mutation).map_err(|e| within_row(e, table, mutation))?;
     }
     Ok(())
+}
+
+/// The error with the place where it is.
+pub(in crate::store) fn within_row(error: Error, table: &TableDescriptor, mutation: &RowMutation) -> Error {
+    let shown = &mutation.row[..mutation.row.len().min(64)];
+    error.within(format!("row \"{}\"", shown.escape_ascii())).within(format!("table {}", table.name))
 }
 
 fn check_mutation(table: &TableDescriptor, mutation: &RowMutation) -> Result<()> {
@@ -34,11 +37,62 @@ fn check_mutation(table: &TableDescriptor, mutation: &RowMutation) -> Result<()>
     })
 }
 
+/// A call holds at most so many rows …
+const CALL_ROWS: usize = 1_000;
+/// … and bytes, unless a single row has more. A framed gateway takes 2 MiB unless it is told otherwise.
+const CALL_BYTES: usize = 1 << 20;
+
+/// What goes into one call.
+pub(in crate::store) struct Batch<T> {
+    pub(in crate::store) items: Vec<T>,
+    bytes: usize,
+}
+
+impl<T> Default for Batch<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), bytes: 0 }
+    }
+}
+
+impl<T> Batch<T> {
+    /// Adds an item; what was there before, if there is no room for both.
+    pub(in crate::store) fn add(&mut self, item: T, bytes: usize) -> Option<Vec<T>> {
+        let full = self.items.len() >= CALL_ROWS || (self.bytes + bytes > CALL_BYTES && !self.items.is_empty());
+        let before = full.then(|| std::mem::take(self).items);
+        self.items.push(item);
+        self.bytes += bytes;
+        before
+    }
+}
+
+/// Mutations in waves: those of one wave are of different rows and may run side by side, and a wave begins after the one before
+/// it, so that of two puts of one cell the later wins.
+pub(in crate::store) fn waves(mutations: Vec<RowMutation>) -> Vec<Vec<RowMutation>> {
+    let mut waves: Vec<Vec<RowMutation>> = Vec::new();
+    let mut next: HashMap<Bytes, usize> = HashMap::new();
+    for mutation in join(mutations) {
+        let wave = next.entry(mutation.row.clone()).or_insert(0);
+        if *wave == waves.len() {
+            waves.push(Vec::new());
+        }
+        waves[*wave].push(mutation);
+        *wave += 1;
+    }
+    waves
+}
+
+/// A row for each key; the rows that were found are in the order of the keys.
+pub(in crate::store) fn row_of_each(keys: &[Bytes], found: Vec<Row>) -> Vec<Row> {
+    let mut found = found.into_iter().peekable();
+    let row = |key: &Bytes| found.next_if(|r| r.key == *key).unwrap_or(Row { key: key.clone(), cells: Vec::new() });
+    keys.iter().map(row).collect()
+}
+
 /// Mutations of one row are joined up to so many bytes.
 const JOINED_BYTES: usize = 256 << 10;
 
 /// Joins mutations of one row, so that a row that changes often takes few calls.
-pub(in crate::store) fn join_rows(mutations: Vec<RowMutation>) -> Vec<RowMutation> {
+fn join(mutations: Vec<RowMutation>) -> Vec<RowMutation> {
     let mut joined: Vec<(RowMutation, usize)> = Vec::with_capacity(mutations.len());
     let mut last: HashMap<Bytes, usize> = HashMap::new();
     for mutation in mutations.into_iter().filter(|m| !m.cells.is_empty()) {

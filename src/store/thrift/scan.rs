@@ -137,7 +137,6 @@ impl<D: Dialect> GatewayScanner<D> {
                 bounds.resume_at(&key);
                 let over = bounds.is_empty();
                 self.close();
-                self.partial = None;
                 // A short call each time, as long as it goes like this.
                 (self.state, self.ask, self.growth) = (State::Fresh, FIRST_ROWS.min(self.page_rows), 4);
                 if over {

@@ -1,10 +1,33 @@
 //! What is known of tables.
 
 use crate::error::{ErrorKind, Result};
-use crate::store::TableDescriptor;
+use crate::store::{Layout, TableDescriptor};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Creates a table with the first of some compressions, the best one first and none last, that the cluster has; it tells when
+/// the table is created. Base tables are not compressed.
+///
+/// # Errors
+/// Those of the call.
+pub(in crate::store) async fn create_compressed<C: Copy, F: Future<Output = Result<()>>>(
+    table: &TableDescriptor,
+    compressions: &[C],
+    create: impl Fn(C) -> F,
+) -> Result<()> {
+    let own = table.families.iter().any(|f| f.layout != Layout::Base);
+    let first = if own { 0 } else { compressions.len() - 1 };
+    let mut refused = None;
+    for compression in &compressions[first..] {
+        match create(*compression).await {
+            // A table is refused when a region server could not open its regions.
+            Err(e) if e.to_string().contains("sanity.checks") => refused = Some(e),
+            done => return done,
+        }
+    }
+    refused.map_or(Ok(()), Err)
+}
 
 /// What was asked of the gateway before. A table that is dropped and made anew differently is asked for again after the first
 /// call that fails for it.

@@ -52,15 +52,7 @@ fn joined(list: &[Filter], operator: &[u8]) -> Vec<u8> {
 }
 
 fn compared(comparison: Comparison, operand: &Bytes) -> Vec<u8> {
-    let operator = match comparison {
-        Comparison::Less => "<",
-        Comparison::LessOrEqual => "<=",
-        Comparison::Equal => "=",
-        Comparison::NotEqual => "!=",
-        Comparison::GreaterOrEqual => ">=",
-        Comparison::Greater => ">",
-    };
-    [operator.as_bytes(), b",'binary:", operand, b"'"].concat()
+    [comparison.symbol().as_bytes(), b",'binary:", operand, b"'"].concat()
 }
 
 fn quoted(text: &Bytes) -> Vec<u8> {

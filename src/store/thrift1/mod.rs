@@ -8,7 +8,8 @@ mod write;
 
 use self::read::Thrift1;
 use super::thrift::{
-    Connection, Dialect, Gateway, GatewayScanner, Input, Output, Plan, Pool, Pushes, Table, Tables, connect,
+    Connection, Dialect, Gateway, GatewayScanner, Input, Output, Plan, Pool, Table, Tables, connect, create_compressed,
+    row_of_each,
 };
 use super::{
     Capabilities, ColumnCheck, Durability, FamilyDescriptor, Layout, Read, ReadSpec, Scan, Scanner, Store,
@@ -144,29 +145,23 @@ fn unsupported(what: &str) -> Error {
 impl Read for Thrift1Store {
     async fn get(&self, table: &str, keys: &[Bytes], spec: &ReadSpec) -> Result<Vec<Row>> {
         let known = self.table(table).await?;
-        let plan = Plan::new(&known.descriptor, spec, Pushes::Nothing, false)?;
+        let plan = Plan::new(&known.descriptor, spec, |_| false, false)?;
         if plan.raw {
             return Err(unsupported("reads that show markers"));
         }
-        // There is no row of a key that no row can have.
-        let possible: Vec<Bytes> =
-            keys.iter().filter(|k| !plan.nothing && rules::check_row_key(k).is_ok()).cloned().collect();
+        let possible = plan.possible(keys);
         let read = async {
             let rows = self.rows(table, &possible, &plan).await?;
             if plan.max_versions == 1 { Ok(rows) } else { self.with_versions(&known, rows, plan.max_versions).await }
         };
-        let mut rows = self.0.tables.forgetting(table, read.await)?.into_iter().peekable();
-        let row = |key: &Bytes| {
-            let mut row = rows.next_if(|r| r.key == *key).unwrap_or(Row { key: key.clone(), cells: Vec::new() });
-            plan.clone().finish(&mut row);
-            row
-        };
-        Ok(keys.iter().map(row).collect())
+        let mut rows = row_of_each(keys, self.0.tables.forgetting(table, read.await)?);
+        rows.iter_mut().for_each(|row| plan.clone().finish(row));
+        Ok(rows)
     }
 
     async fn scan(&self, table: &str, scan: Scan) -> Result<Box<dyn Scanner>> {
         let table = self.table(table).await?;
-        let plan = Plan::new(&table.descriptor, &scan.spec, Pushes::Some(filter::can_be_told), scan.reversed)?;
+        let plan = Plan::new(&table.descriptor, &scan.spec, filter::can_be_told, scan.reversed)?;
         if plan.raw {
             return Err(unsupported("reads that show markers"));
         }
@@ -212,19 +207,12 @@ impl Store for Thrift1Store {
                 table.splits.len() + 1
             );
         }
-        let own = table.families.iter().any(|f| f.layout != Layout::Base);
-        let compressions = if own { &COMPRESSIONS[..] } else { &COMPRESSIONS[COMPRESSIONS.len() - 1..] };
-        let mut refused = None;
-        for compression in compressions {
+        create_compressed(table, &COMPRESSIONS, |compression| async move {
             let families = table.families.iter().map(|f| described(f, compression)).collect::<Result<Vec<_>>>()?;
             let name = table.name.clone().into_bytes();
-            match self.0.pool.call(move |client| client.create_table(name, families)).await {
-                // A table is refused when a region server could not open its regions.
-                Err(e) if e.to_string().contains("sanity.checks") => refused = Some(e),
-                done => return done,
-            }
-        }
-        refused.map_or(Ok(()), Err)
+            self.0.pool.call(move |client| client.create_table(name, families)).await
+        })
+        .await
     }
 
     async fn list_tables(&self) -> Result<Vec<String>> {

@@ -3,15 +3,9 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Cell, CellKind, RowMutation, Timestamp};
 use crate::store::TableDescriptor;
-use crate::store::thrift::{check_mutations, join_rows};
-use bytes::Bytes;
+use crate::store::thrift::{Batch, check_mutations, waves, within_row};
 use hbase_thrift::hbase::{BatchMutation, Mutation};
-use std::collections::{BTreeMap, HashMap};
-
-/// A call holds at most so many rows …
-const CALL_ROWS: usize = 1_000;
-/// … and bytes, unless a single row has more.
-const CALL_BYTES: usize = 1 << 20;
+use std::collections::BTreeMap;
 
 /// `mutateRowsTs`: cells of one timestamp.
 #[derive(Debug, PartialEq)]
@@ -30,9 +24,7 @@ pub(super) fn check(table: &TableDescriptor, mutations: &[RowMutation]) -> Resul
     mutations.iter().try_for_each(|mutation| {
         let kinds = || mutation.cells.iter().map(|c| c.kind);
         let unsupported = |message: &str| {
-            Err(Error::new(ErrorKind::Unsupported, message)
-                .within(format!("row \"{}\"", mutation.row[..mutation.row.len().min(64)].escape_ascii()))
-                .within(format!("table {}", table.name)))
+            Err(within_row(Error::new(ErrorKind::Unsupported, message), table, mutation))
         };
         if kinds().any(|kind| matches!(kind, CellKind::DeleteVersion | CellKind::DeleteFamilyVersion)) {
             return unsupported(
@@ -50,16 +42,15 @@ pub(super) fn check(table: &TableDescriptor, mutations: &[RowMutation]) -> Resul
     })
 }
 
-/// The calls that apply mutations, in waves: those of one wave touch different cells and may run side by side, and a wave
-/// begins after the one before it, so that of two puts of one cell the later wins.
+/// The calls that apply mutations, in [`waves`].
 pub(super) fn calls(mutations: Vec<RowMutation>) -> Vec<Vec<Call>> {
-    let mut waves: Vec<BTreeMap<Timestamp, Batch>> = Vec::new();
-    let mut next: HashMap<Bytes, usize> = HashMap::new();
-    for mutation in join_rows(mutations) {
-        let wave = next.entry(mutation.row.clone()).or_insert(0);
-        if *wave == waves.len() {
-            waves.push(BTreeMap::new());
-        }
+    waves(mutations).into_iter().map(calls_of_wave).collect()
+}
+
+fn calls_of_wave(mutations: Vec<RowMutation>) -> Vec<Call> {
+    let mut calls = Vec::new();
+    let mut batches: BTreeMap<Timestamp, Batch<BatchMutation>> = BTreeMap::new();
+    for mutation in mutations {
         let mut by_timestamp: BTreeMap<Timestamp, Vec<&Cell>> = BTreeMap::new();
         for cell in &mutation.cells {
             by_timestamp.entry(cell.timestamp).or_default().push(cell);
@@ -67,35 +58,12 @@ pub(super) fn calls(mutations: Vec<RowMutation>) -> Vec<Vec<Call>> {
         for (timestamp, cells) in by_timestamp {
             let bytes = cells.iter().map(|c| c.size(&mutation.row)).sum();
             let row = BatchMutation::new(mutation.row.to_vec(), cells.into_iter().map(one).collect::<Vec<_>>());
-            waves[*wave].entry(timestamp).or_default().add(row, bytes);
+            let full = batches.entry(timestamp).or_default().add(row, bytes);
+            calls.extend(full.map(|rows| Call { timestamp, rows }));
         }
-        *wave += 1;
     }
-    let calls = |wave: BTreeMap<Timestamp, Batch>| {
-        let calls = |(timestamp, batch): (Timestamp, Batch)| {
-            batch.full.into_iter().chain([batch.rows]).map(move |rows| Call { timestamp, rows })
-        };
-        wave.into_iter().flat_map(calls).collect()
-    };
-    waves.into_iter().map(calls).collect()
-}
-
-#[derive(Default)]
-struct Batch {
-    full: Vec<Vec<BatchMutation>>,
-    rows: Vec<BatchMutation>,
-    bytes: usize,
-}
-
-impl Batch {
-    fn add(&mut self, row: BatchMutation, bytes: usize) {
-        if self.rows.len() >= CALL_ROWS || (self.bytes + bytes > CALL_BYTES && !self.rows.is_empty()) {
-            self.full.push(std::mem::take(&mut self.rows));
-            self.bytes = 0;
-        }
-        self.rows.push(row);
-        self.bytes += bytes;
-    }
+    calls.extend(batches.into_iter().map(|(timestamp, batch)| Call { timestamp, rows: batch.items }));
+    calls
 }
 
 /// One cell; its timestamp is the call's. A family alone stands for all its columns.

@@ -16,12 +16,10 @@ use self::gateway::{
 use self::table::COMPRESSIONS;
 use self::write::Call;
 use super::thrift::{
-    Connection, Dialect, Gateway, GatewayScanner, Input, Output, Plan, Pool, Pushes, Table, Tables, check_mutations,
-    connect,
+    Connection, Dialect, Gateway, GatewayScanner, Input, Output, Plan, Pool, Table, Tables, check_mutations, connect,
+    create_compressed, row_of_each,
 };
-use super::{
-    Capabilities, ColumnCheck, Durability, Layout, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor, rules,
-};
+use super::{Capabilities, ColumnCheck, Durability, Read, ReadSpec, Scan, Scanner, Store, TableDescriptor, rules};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Row, RowMutation};
 use async_trait::async_trait;
@@ -188,24 +186,20 @@ fn missing(table: &str) -> Error {
 impl Read for Thrift2Store {
     async fn get(&self, table: &str, keys: &[Bytes], spec: &ReadSpec) -> Result<Vec<Row>> {
         let known = self.table(table).await?;
-        let plan = Plan::new(&known.descriptor, spec, Pushes::All, false)?;
-        // There is no row of a key that no row can have.
-        let possible: Vec<Bytes> =
-            keys.iter().filter(|k| !plan.nothing && rules::check_row_key(k).is_ok()).cloned().collect();
+        let plan = Plan::new(&known.descriptor, spec, |_| true, false)?;
+        let possible = plan.possible(keys);
         let read = async {
             match plan.raw {
                 true => self.raw_rows(&known, possible, &plan).await,
                 false => self.rows(table, possible, &plan).await,
             }
         };
-        let mut rows = self.0.tables.forgetting(table, read.await)?.into_iter().peekable();
-        let row = |key: &Bytes| rows.next_if(|r| r.key == *key).unwrap_or(Row { key: key.clone(), cells: Vec::new() });
-        Ok(keys.iter().map(row).collect())
+        Ok(row_of_each(keys, self.0.tables.forgetting(table, read.await)?))
     }
 
     async fn scan(&self, table: &str, scan: Scan) -> Result<Box<dyn Scanner>> {
         let table = self.table(table).await?;
-        let plan = Plan::new(&table.descriptor, &scan.spec, Pushes::All, scan.reversed)?;
+        let plan = Plan::new(&table.descriptor, &scan.spec, |_| true, scan.reversed)?;
         Ok(Box::new(GatewayScanner::<Thrift2>::new(self.0.pool.clone(), table, &scan, plan)?))
     }
 }
@@ -233,22 +227,15 @@ impl Store for Thrift2Store {
 
     async fn create_table(&self, table: &TableDescriptor) -> Result<()> {
         rules::check_descriptor(table)?;
-        let own = table.families.iter().any(|f| f.layout != Layout::Base);
-        let compressions = if own { &COMPRESSIONS[..] } else { &COMPRESSIONS[COMPRESSIONS.len() - 1..] };
         if self.exists(&table.name).await? {
             return Err(Error::new(ErrorKind::AlreadyExists, format!("table {} exists already", table.name)));
         }
-        let mut refused = None;
-        for compression in compressions {
-            let described = table::to_gateway(table, *compression)?;
+        create_compressed(table, &COMPRESSIONS, |compression| async move {
+            let described = table::to_gateway(table, compression)?;
             let splits = table.splits.iter().map(|key| key.to_vec()).collect();
-            match self.0.pool.call(move |client| client.create_table(described, splits)).await {
-                // A table is refused when a region server could not open its regions.
-                Err(e) if e.to_string().contains("sanity.checks") => refused = Some(e),
-                done => return done,
-            }
-        }
-        refused.map_or(Ok(()), Err)
+            self.0.pool.call(move |client| client.create_table(described, splits)).await
+        })
+        .await
     }
 
     async fn list_tables(&self) -> Result<Vec<String>> {

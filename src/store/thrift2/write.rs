@@ -2,14 +2,8 @@
 
 use super::gateway::{TColumn, TColumnValue, TDelete, TDeleteType, TDurability, TMutation, TPut, TRowMutations};
 use crate::model::{Cell, CellKind, RowMutation};
-use crate::store::thrift::join_rows;
-use bytes::Bytes;
+use crate::store::thrift::{Batch, waves};
 use std::collections::{HashMap, HashSet};
-
-/// A call holds at most so many rows …
-const CALL_ROWS: usize = 1_000;
-/// … and bytes, unless a single row has more. A framed gateway takes 2 MiB unless it is told otherwise.
-const CALL_BYTES: usize = 1 << 20;
 
 /// One call to the gateway.
 #[derive(Debug, PartialEq)]
@@ -22,20 +16,14 @@ pub(super) enum Call {
     Row(TRowMutations),
 }
 
-/// The calls that apply mutations, in waves: those of one wave touch different rows and may run side by side, and a wave
-/// begins after the one before it, so that of two puts of one cell the later wins.
+/// The calls that apply mutations, in [`waves`].
 pub(super) fn calls(mutations: Vec<RowMutation>) -> Vec<Vec<Call>> {
-    let mut waves: Vec<Wave> = Vec::new();
-    let mut next: HashMap<Bytes, usize> = HashMap::new();
-    for mutation in join_rows(mutations) {
-        let wave = next.entry(mutation.row.clone()).or_insert(0);
-        if *wave == waves.len() {
-            waves.push(Wave::default());
-        }
-        waves[*wave].add(mutation);
-        *wave += 1;
-    }
-    waves.into_iter().map(Wave::finish).collect()
+    let calls = |mutations: Vec<RowMutation>| {
+        let mut wave = Wave::default();
+        mutations.into_iter().for_each(|mutation| wave.add(mutation));
+        wave.finish()
+    };
+    waves(mutations).into_iter().map(calls).collect()
 }
 
 #[derive(Default)]
@@ -44,28 +32,6 @@ struct Wave {
     puts: Batch<TPut>,
     /// By their kind; [`CellKind`]s other than puts.
     deletes: HashMap<CellKind, Batch<TDelete>>,
-}
-
-struct Batch<T> {
-    items: Vec<T>,
-    bytes: usize,
-}
-
-impl<T> Default for Batch<T> {
-    fn default() -> Self {
-        Self { items: Vec::new(), bytes: 0 }
-    }
-}
-
-impl<T> Batch<T> {
-    /// Adds an item; what was there before, if there is no room for both.
-    fn add(&mut self, item: T, bytes: usize) -> Option<Vec<T>> {
-        let full = self.items.len() >= CALL_ROWS || (self.bytes + bytes > CALL_BYTES && !self.items.is_empty());
-        let before = full.then(|| std::mem::take(self).items);
-        self.items.push(item);
-        self.bytes += bytes;
-        before
-    }
 }
 
 impl Wave {
